@@ -1,0 +1,93 @@
+"""Who may do what: roles of people, scopes of tokens. Every view and every endpoint names one of these rules.
+
+| role | may |
+| --- | --- |
+| support | see everything of the console, answer confirmations |
+| lead | what support may, and the confirmations that need a lead |
+| operator | settle unknown outcomes and stuck undos, cancel, undo and resume runs |
+| admin | Django admin, and what an operator may |
+
+A token has one scope: `agent` starts runs and proposes calls, `approver` answers as its person, `operator`
+acts as its person and answers what its person may. An agent's token can never answer.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from runs.models import Step, Token
+
+ROLES = ("support", "lead", "operator", "admin")
+INCLUDES = {
+    "support": {"support"},
+    "lead": {"support", "lead"},
+    "operator": {"operator"},
+    "admin": {"support", "lead", "operator", "admin"},
+}
+
+
+@dataclass(frozen=True)
+class Actor:
+    """Who asks: a person in the browser, or a token. `roles` is what they may act as."""
+
+    name: str
+    roles: frozenset[str]
+    scope: str = "person"  # or agent, approver, operator
+    agent: str = ""  # an agent's token may be limited to one agent
+    user_id: int | None = None
+    token_id: int | None = None
+
+    @property
+    def may_answer_at_all(self) -> bool:
+        """A person, or the token of one."""
+        return self.scope != "agent"
+
+
+def roles_of(user: Any) -> frozenset[str]:
+    """The roles of a signed-in person, those included in them too."""
+    if not user.is_authenticated or not user.is_active:
+        return frozenset()
+    if user.is_superuser:
+        return frozenset(INCLUDES["admin"])
+    names = user.groups.values_list("name", flat=True)
+    return frozenset().union(*(INCLUDES.get(name, set()) for name in names))
+
+
+def person(user: Any) -> Actor:
+    """A signed-in person."""
+    return Actor(user.get_full_name() or user.get_username(), roles_of(user), user_id=user.pk)
+
+
+def bearer(token: Token) -> Actor:
+    """The holder of an API token."""
+    if token.scope == "agent" or token.user is None:
+        return Actor(token.name, frozenset(), "agent", agent=token.agent, token_id=token.pk)
+    roles = roles_of(token.user)
+    if token.scope == "approver":
+        roles -= {"operator", "admin"}
+    name = token.user.get_full_name() or token.user.get_username()
+    return Actor(name, roles, token.scope, user_id=token.user_id, token_id=token.pk)
+
+
+def may_see(actor: Actor) -> bool:
+    """Look at runs, questions and conversations: every person of the console, and every token."""
+    return actor.scope != "person" or bool(actor.roles)
+
+
+def may_see_agent(actor: Actor, agent: str) -> bool:
+    """An agent's token that is limited to one agent sees that agent alone."""
+    return may_see(actor) and actor.agent in ("", agent)
+
+
+def may_start(actor: Actor, agent: str) -> bool:
+    """Start a run, propose a call: an agent's token, or a person who tries the agent out."""
+    return may_see_agent(actor, agent) and actor.scope in ("agent", "person")
+
+
+def may_answer(actor: Actor, step: Step) -> bool:
+    """Answer this question: the role that it asks for, and never an agent's token."""
+    return actor.may_answer_at_all and step.approver in actor.roles
+
+
+def may_operate(actor: Actor) -> bool:
+    """Cancel, undo and resume runs."""
+    return actor.scope in ("person", "operator") and "operator" in actor.roles

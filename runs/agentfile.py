@@ -1,0 +1,250 @@
+"""`agent.yaml`: read, checked, and kept as the agents that this process knows.
+
+Every error names the file and the line. An unknown key is an error.
+"""
+
+import dataclasses
+import importlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Literal
+
+import yaml
+from django.conf import settings
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from runs.digest import sha256
+from runs.errors import ConfigurationError, NotFound
+from runs.selector import Phrase, PhraseError, Selector
+from runs.tools.registry import ATTRIBUTE, Tool, build, parse_undo
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
+
+
+class TaskSection(_Strict):
+    """How a task type recovers, and within which time."""
+
+    recovery: Literal["resume", "resume_until_act", "compensate"] = "resume"
+    deadline: str | None = Field(default=None, pattern=r"^\d+[smhd]$")
+
+
+class AgentSection(_Strict):
+    """One agent: the tools it may call, and what is done with a turn that was not read."""
+
+    model: str | None = None
+    tools: list[str] = Field(min_length=1)
+    on_unread: Literal["refuse", "ask_model", "ask_person"] = "refuse"
+
+
+class AgentFile(_Strict):
+    """The whole file."""
+
+    agents: dict[str, AgentSection] = Field(min_length=1)
+    tools: list[dict[str, Any]] = Field(min_length=1)
+    rulebook: str | None = None
+    runs: Literal["atomic", "keep"] = "atomic"
+    rollback: Literal["ordered", "best_effort"] = "ordered"
+    keys: Literal["step", "action"] = "step"
+    confirm: Literal["step", "plan"] = "step"
+    tasks: dict[str, TaskSection] = Field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class AgentSpec:
+    """One agent, as the engine uses it. `catalogue` holds every tool of the file, `tools` what it may call."""
+
+    name: str
+    path: Path
+    file: AgentFile
+    catalogue: Mapping[str, Tool]
+    tools: Mapping[str, Tool] = field(default_factory=dict)
+
+    @cached_property
+    def selector(self) -> Selector:
+        """Reads a turn into this agent's calls."""
+        return Selector(Phrase(tool.name, says) for tool in self.tools.values() for says in tool.says)
+
+    @cached_property
+    def rule_version(self) -> str:
+        """12 hex digits that name the policy under which a call is checked."""
+        tools = sorted((tool.name, tool.fingerprint) for tool in self.tools.values())
+        return sha256({"policy": self.file.model_dump(mode="json"), "tools": [list(pair) for pair in tools]})[
+            :12
+        ]
+
+
+_known: dict[str, AgentSpec] = {}
+_configured: list[Path] = []
+
+
+def agent(name: str) -> AgentSpec:
+    """The agent of this name. Raises NotFound."""
+    found = agents().get(name)
+    if found is None:
+        raise NotFound(
+            f"There is no agent called {name!r}; there are: {', '.join(sorted(agents())) or 'none'}."
+        )
+    return found
+
+
+def agents() -> Mapping[str, AgentSpec]:
+    """Every agent this process knows: those of the configured files, and those registered by a program."""
+    for path in settings.AGENT_FILES:
+        if path not in _configured:
+            register(path)
+            _configured.append(path)
+    return _known
+
+
+def register(path: Path | str) -> list[AgentSpec]:
+    """Read a file and make its agents known. Raises ConfigurationError."""
+    specs = read(Path(path))
+    for spec in specs:
+        other = _known.get(spec.name)
+        if other and other.path != spec.path:
+            raise ConfigurationError(
+                f"{spec.path}: agent {spec.name} is also in {other.path}; rename one of them."
+            )
+        _known[spec.name] = spec
+    return specs
+
+
+def read(path: Path) -> list[AgentSpec]:
+    """The agents of one file. Raises ConfigurationError with the file and the line."""
+    document = _Document(path)
+    try:
+        file = AgentFile.model_validate(document.data)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        said = "unknown key" if first["type"] == "extra_forbidden" else first["msg"]
+        raise document.error(
+            first["loc"], f"{'.'.join(str(part) for part in first['loc'])}: {said}"
+        ) from None
+    catalogue = _catalogue(document, file)
+    return [_spec(document, file, catalogue, name, section) for name, section in file.agents.items()]
+
+
+def _spec(
+    document: "_Document", file: AgentFile, catalogue: Mapping[str, Tool], name: str, section: AgentSection
+) -> AgentSpec:
+    for index, tool in enumerate(section.tools):
+        if tool not in catalogue:
+            loc = ("agents", name, "tools", index)
+            raise document.error(
+                loc, f"agent {name}: there is no tool called {tool}; is its module under tools:?"
+            )
+    tools = {tool: catalogue[tool] for tool in section.tools}
+    spec = AgentSpec(name, document.path.resolve(), file, catalogue, tools)
+    try:
+        _ = spec.selector
+    except PhraseError as error:
+        raise document.error(("agents", name), f"agent {name}: {error}") from None
+    return spec
+
+
+def _catalogue(document: "_Document", file: AgentFile) -> dict[str, Tool]:
+    catalogue: dict[str, Tool] = {}
+    for index, item in enumerate(file.tools):
+        loc = ("tools", index)
+        if len(item) != 1:
+            raise document.error(loc, "an item of tools: is `python: <module>` or `<tool>: {<attribute>: …}`")
+        [(name, value)] = item.items()
+        try:
+            if name == "python":
+                catalogue |= {tool.name: tool for tool in _tools_of(_import(document, loc, value))}
+            else:
+                catalogue[name] = _override(document, loc, catalogue, name, value)
+        except ConfigurationError as error:
+            raise document.error(loc, str(error)) from None
+    for tool in catalogue.values():
+        if tool.lookup and tool.lookup not in catalogue:
+            raise document.error(
+                ("tools",), f"tool {tool.name}: there is no lookup tool called {tool.lookup}"
+            )
+    return catalogue
+
+
+def _import(document: "_Document", loc: tuple[Any, ...], name: Any) -> ModuleType:
+    try:
+        return importlib.import_module(str(name))
+    except ImportError as error:
+        raise document.error(loc, f"the module {name} cannot be imported ({error})") from None
+
+
+def _tools_of(module: ModuleType) -> Iterator[Tool]:
+    for value in vars(module).values():
+        found = getattr(value, ATTRIBUTE, None)
+        if isinstance(found, Tool):
+            yield found
+
+
+def _override(
+    document: "_Document", loc: tuple[Any, ...], catalogue: Mapping[str, Tool], name: str, value: Any
+) -> Tool:
+    if name not in catalogue:
+        raise document.error(loc, f"there is no tool called {name} above this line")
+    if not isinstance(value, dict):
+        raise document.error(loc, f"{name}: attributes are needed, such as {{undo: refund_card}}")
+    allowed = {item.name for item in dataclasses.fields(Tool)} - {
+        "name",
+        "function",
+        "arguments",
+        "wants_call",
+    }
+    unknown = sorted(set(value) - allowed)
+    if unknown:
+        raise document.error((*loc, name, unknown[0]), f"{name}: unknown key {unknown[0]}")
+    changes = dict(value)
+    if "undo" in changes:
+        changes["undo"] = parse_undo(name, changes["undo"])
+    if "says" in changes:
+        changes["says"] = (changes["says"],) if isinstance(changes["says"], str) else tuple(changes["says"])
+    return build(catalogue[name], changes)
+
+
+class _Document:
+    """A YAML file that knows on which line each of its keys stands."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            text = path.read_text(encoding="utf-8")
+            self._root = yaml.compose(text, Loader=yaml.SafeLoader)
+            self.data = yaml.safe_load(text)
+        except OSError as error:
+            raise ConfigurationError(f"{path}: cannot be read ({error.strerror}).") from None
+        except (yaml.YAMLError, UnicodeDecodeError) as error:
+            mark = getattr(error, "problem_mark", None)
+            line = f":{mark.line + 1}" if mark else ""
+            raise ConfigurationError(
+                f"{path}{line}: not valid YAML ({getattr(error, 'problem', error)})."
+            ) from None
+
+    def error(self, loc: tuple[Any, ...], message: str) -> ConfigurationError:
+        """An error at the place `loc` of the document, or at the nearest place above it."""
+        return ConfigurationError(f"{self.path}:{self._line(loc)}: {message.rstrip('.')}.")
+
+    def _line(self, loc: tuple[Any, ...]) -> int:
+        node, line = self._root, 1
+        for part in loc:
+            found = _child(node, part)
+            if found is None:
+                break
+            line, node = found
+        return line
+
+
+def _child(node: Any, part: Any) -> tuple[int, Any] | None:
+    if isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            if key.value == str(part):
+                return key.start_mark.line + 1, value
+    if isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
+        child = node.value[part]
+        return child.start_mark.line + 1, child
+    return None

@@ -1,0 +1,134 @@
+"""The ledger: an entry is written before anything is sent, and settled after.
+
+`intend` and `settle` run inside the engine's transaction; what lies between them is the call itself.
+"""
+
+from datetime import timedelta
+from typing import Any
+
+from django.conf import settings
+
+from runs import outcomes
+from runs.digest import step_key
+from runs.models import Attempt, LedgerEntry, Step
+from runs.states import EntryState, StepState
+from runs.tools.dispatch import Outcome
+from runs.tools.registry import Tool
+from runs.transitions import Held, change, move_entry, move_step, record
+from runs.view import StepView
+
+ENTRY_OF_STEP = {
+    StepState.PERFORMED: EntryState.PERFORMED,
+    StepState.FAILED: EntryState.FAILED,
+    StepState.NOT_PERFORMED: EntryState.NOT_PERFORMED,
+    StepState.UNKNOWN: EntryState.UNKNOWN,
+    StepState.UNDO_STUCK: EntryState.FAILED,
+}
+
+
+def timeout_of(tool: Tool) -> float:
+    """Seconds that one call of this tool may take."""
+    return tool.timeout or settings.CALL_TIMEOUT_SECONDS
+
+
+def intend(held: Held, step: Step, view: StepView, tool: Tool, rule: str) -> Attempt:
+    """Record that this call is about to leave: tool, arguments, key, attempt number, and what allowed it."""
+    settle_after = timedelta(seconds=tool.settle_after or 2 * timeout_of(tool))
+    retention = timedelta(seconds=tool.key_retention) if tool.key_retention else None
+    changes = outcomes.sending(view, held.now, settle_after, retention)
+    del changes["check"]  # kept in memory: the ruling was used up
+    entry = step.entry or _new_entry(held, step, tool)
+    if entry.state != EntryState.INTENDED:
+        move_entry(held, entry, EntryState.INTENDED)
+    change(held, entry, calls=entry.calls + 1, last_sent_at=held.now)
+    if step.state == StepState.SENT:
+        del changes["state"]
+        change(held, step, entry=entry, sent_at=held.now, **changes)
+        record(held, "step.sent_again", step, data={"attempt": changes["calls"], "rules": rule})
+    else:
+        if step.state == StepState.PROPOSED:
+            move_step(held, step, StepState.APPROVED, data={"rules": rule})
+        state = changes.pop("state")
+        move_step(
+            held,
+            step,
+            state,
+            data={"key": entry.key, "attempt": changes["calls"], "rules": rule},
+            entry=entry,
+            sent_at=held.now,
+            **changes,
+        )
+    return Attempt.objects.create(
+        entry=entry,
+        step=step,
+        number=step.calls,
+        epoch=held.run.lease_epoch,
+        worker=held.owner,
+        sent_at=held.now,
+    )
+
+
+def _new_entry(held: Held, step: Step, tool: Tool) -> LedgerEntry:
+    return LedgerEntry.objects.create(
+        key=step_key(str(step.thread_id), step.number, step.tool, step.args),
+        tool=step.tool,
+        args=step.args,
+        fingerprint=tool.fingerprint,
+        first_sent_at=held.now,
+    )
+
+
+def settle(held: Held, step: Step, attempt: Attempt, outcome: Outcome, changes: dict[str, Any]) -> None:
+    """Record what became of an attempt, and what the step becomes by it."""
+    attempt.verdict, attempt.finished_at = outcome.verdict, held.now
+    attempt.error_class, attempt.error = outcome.error_class, outcome.error
+    attempt.save(update_fields=["verdict", "finished_at", "error_class", "error"])
+    said = {"verdict": str(outcome.verdict), "attempt": attempt.number}
+    if outcome.error_class:
+        said |= {"error_class": outcome.error_class, "error": outcome.error}
+    fields = {"error_class": outcome.error_class, "error": outcome.error}
+    if outcome.verdict in ("refused", "raised"):
+        fields["reason"] = str(outcome.verdict)
+    apply(held, step, changes | fields, result=outcome.result, data=said, quiet="step.attempt_ended")
+
+
+def apply(
+    held: Held,
+    step: Step,
+    changes: dict[str, Any],
+    *,
+    result: Any = None,
+    data: dict[str, Any] | None = None,
+    actor: str = "engine",
+    quiet: str = "",
+    by_hand: bool = False,
+) -> None:
+    """Make these changes of a step; where its state moves, move its entry too, and say so in the record.
+
+    `quiet` is the kind of the line that is written where the state does not move. `by_hand`: somebody did it
+    outside, so the entry, which names our own call, stays as it is.
+    """
+    changes = dict(changes)
+    state = changes.pop("state", step.state)
+    changes.pop("check", None)
+    if state in (StepState.PERFORMED, StepState.FAILED, StepState.NOT_PERFORMED):
+        changes["ended_at"] = held.now
+    if state == step.state:
+        change(held, step, **changes)
+        if quiet:
+            record(held, quiet, step, data=data)
+    else:
+        move_step(held, step, StepState(state), actor=actor, data=data, **changes)
+    if not by_hand:
+        _settle_entry(held, step, result)
+
+
+def _settle_entry(held: Held, step: Step, result: Any) -> None:
+    entry, state = step.entry, ENTRY_OF_STEP.get(StepState(step.state))
+    if entry is None:
+        return
+    if result is not None:
+        change(held, entry, result=result)
+    if state is not None and entry.state != state:
+        settled_at = None if state is EntryState.UNKNOWN else held.now
+        move_entry(held, entry, state, settled_at=settled_at)

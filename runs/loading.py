@@ -1,0 +1,82 @@
+"""From rows to the frozen snapshot that the core decides on."""
+
+from runs.agentfile import AgentSpec
+from runs.models import Step
+from runs.states import STEP_ENDS, RunState, StepState
+from runs.tools.registry import Tool
+from runs.transitions import Held
+from runs.view import RunView, StepView
+
+
+def load_steps(held: Held) -> list[Step]:
+    """The run's steps with their ledger entries, by number."""
+    return list(Step.objects.filter(run=held.run).select_related("entry", "undoes").order_by("number"))
+
+
+def run_view(held: Held, spec: AgentSpec) -> RunView:
+    """The snapshot. Unchanged steps are taken from memory, so that a long run costs what a short one does."""
+    run = held.run
+    _move_settled(held)
+    return RunView(
+        state=RunState(run.state),
+        now=held.now,
+        steps=tuple(step_view(held, step, spec) for step in held.steps),
+        mode=run.mode,
+        rollback=run.rollback,
+        opened=run.opened and run.closed_at is None,
+        cancelled=run.cancel_requested_at is not None,
+        undo_requested=run.undo_requested_at is not None,
+        rewound=run.rewound_at is not None,
+        settled=held.settled,
+    )
+
+
+def step_view(held: Held, step: Step, spec: AgentSpec) -> StepView:
+    """One step as the core sees it."""
+    found = held.views.get(step.number)
+    if found is None:
+        found = held.views[step.number] = _step_view(held, step, spec)
+    return found
+
+
+def _step_view(held: Held, step: Step, spec: AgentSpec) -> StepView:
+    tool = spec.catalogue.get(step.tool)
+    ruling = held.rulings.get(step.number)
+    return StepView(
+        number=step.number,
+        state=StepState(step.state),
+        tool=step.tool,
+        writes=tool is None or tool.writes,  # a tool that is gone is taken for the worse
+        irreversible=tool is not None and tool.irreversible,
+        undo=undo_of(step, tool, spec),
+        undoes=step.undoes.number if step.undoes else None,
+        retry_safe=tool is not None and tool.retry_safe,
+        lookup=tool is not None and tool.lookup is not None,
+        check=ruling.verdict if ruling else "",
+        calls=step.calls,
+        budget=step.budget,
+        doubt=step.doubt,
+        said=step.said,
+        lookups=step.lookups,
+        settles_at=step.settles_at,
+        resend_until=step.resend_until,
+        due_at=step.due_at,
+        answer=step.answer,
+        replayed=step.replayed,
+    )
+
+
+def undo_of(step: Step, tool: Tool | None, spec: AgentSpec) -> str:
+    """The tool that would undo this step; '' where none can: none named, not the agent's, or not to be bound."""
+    if tool is None or tool.undo is None or step.note or tool.undo.tool not in spec.tools:
+        return ""
+    return tool.undo.tool
+
+
+def _move_settled(held: Held) -> None:
+    steps = held.steps
+    while held.settled < len(steps):
+        step = steps[held.settled]
+        if step.undoes_id is None and step.state not in STEP_ENDS:
+            return
+        held.settled += 1

@@ -1,0 +1,339 @@
+"""The tables. What must not be is refused here, by the schema: one entry per key, one undo per write,
+one open run per thread, and events that are only ever appended.
+
+States are written by runs/transitions.py alone.
+"""
+
+import uuid
+from typing import ClassVar
+
+import pgtrigger
+from django.conf import settings
+from django.db import models
+from django.db.models import F, Q
+from django.db.models.functions import Now
+
+from runs.states import PARKED, RUN_BACKWARD, RUN_ENDS, RUN_FORWARD, EntryState, RunState, StepState
+
+
+def _choices(states: type[RunState] | type[StepState] | type[EntryState]) -> list[tuple[str, str]]:
+    return [(state.value, state.value.replace("_", " ")) for state in states]
+
+
+class Thread(models.Model):
+    """A conversation of one user with one agent. Its id is part of every key, so it is random."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    agent = models.CharField(max_length=100)
+    user = models.CharField(max_length=200)
+    next_step = models.PositiveIntegerField(default=1)
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        indexes: ClassVar = [models.Index(fields=["agent", "user", "-created_at"], name="thread_of_user")]
+
+    def __str__(self) -> str:
+        return f"{self.user} with {self.agent}"
+
+
+class RunQuerySet(models.QuerySet["Run"]):
+    """Runs, in the words of the field."""
+
+    def alive(self) -> "RunQuerySet":
+        """Those that have not ended."""
+        return self.exclude(state__in=RUN_ENDS)
+
+    def unheld(self) -> "RunQuerySet":
+        """Those that no live worker holds, by the database's clock."""
+        return self.filter(Q(lease_expires_at=None) | Q(lease_expires_at__lt=Now()))
+
+    def due(self) -> "RunQuerySet":
+        """Those whose time has come."""
+        return self.filter(Q(due_at=None) | Q(due_at__lte=Now()))
+
+    def with_work(self) -> "RunQuerySet":
+        """Those that a worker could move now: the machine's turn, an answer, or a cancel."""
+        answered = Step.objects.filter(run=models.OuterRef("pk"), state__in=PARKED).exclude(answer="")
+        proposed = Step.objects.filter(run=models.OuterRef("pk"), state=StepState.PROPOSED)
+        machine = Q(state__in=[RunState.READY, RunState.RUNNING, RunState.ROLLING_BACK])
+        wanted = Q(state=RunState.WAITING, cancel_requested_at__isnull=False) & ~Q(cancel_seen=True)
+        opened = Q(state=RunState.OPEN) & (
+            models.Exists(proposed) | Q(closed_at__isnull=False) | Q(cancel_requested_at__isnull=False)
+        )
+        undo = Q(state__in=RUN_ENDS, undo_requested_at__isnull=False)
+        parked = Q(state__in=[RunState.WAITING, RunState.STUCK]) & models.Exists(answered)
+        return self.unheld().due().filter(machine | wanted | opened | undo | parked)
+
+
+class Run(models.Model):
+    """What one turn, or one API request, started."""
+
+    thread = models.ForeignKey(Thread, models.PROTECT, related_name="runs")
+    state = models.CharField(max_length=20, choices=_choices(RunState), default=RunState.READY)
+    version = models.PositiveBigIntegerField(default=0)  # rises with every commit of the engine
+    task = models.CharField(max_length=100, blank=True)
+    ticket = models.CharField(max_length=100, blank=True)
+    subject = models.CharField(max_length=100, blank=True)
+    # The agent's policy, as it was when the run started.
+    mode = models.CharField(max_length=10, default="atomic")
+    rollback = models.CharField(max_length=20, default="ordered")
+    keys = models.CharField(max_length=10, default="step")
+    confirm = models.CharField(max_length=10, default="step")
+    faults = models.JSONField(default=dict, blank=True)  # practice: {tool: fault}
+    started_by = models.CharField(max_length=200, blank=True)
+    opened = models.BooleanField(default=False)  # its agent proposes the calls one at a time
+    closed_at = models.DateTimeField(null=True, blank=True)
+    stop = models.JSONField(null=True, blank=True)  # why it stopped: {kind, step, tool, cause, by}
+    due_at = models.DateTimeField(null=True, blank=True)
+    nudged_at = models.DateTimeField(null=True, blank=True)
+    lease_owner = models.CharField(max_length=120, blank=True)
+    lease_expires_at = models.DateTimeField(null=True, blank=True)
+    lease_epoch = models.PositiveBigIntegerField(default=0)
+    cancel_requested_at = models.DateTimeField(null=True, blank=True)
+    cancel_requested_by = models.CharField(max_length=200, blank=True)
+    cancel_reason = models.TextField(blank=True)
+    cancel_seen = models.BooleanField(default=False)  # the engine has read the cancel and waits for a person
+    undo_requested_at = models.DateTimeField(null=True, blank=True)
+    undo_requested_by = models.CharField(max_length=200, blank=True)
+    rewound_at = models.DateTimeField(null=True, blank=True)
+    handover_reason = models.CharField(max_length=50, blank=True)
+    handover_at = models.DateTimeField(null=True, blank=True)
+    created_at = models.DateTimeField(db_default=Now())
+    ended_at = models.DateTimeField(null=True, blank=True)
+
+    objects = RunQuerySet.as_manager()
+
+    class Meta:
+        constraints: ClassVar = [
+            models.CheckConstraint(
+                condition=Q(state__in=[state.value for state in RunState]), name="run_state_known"
+            ),
+            models.UniqueConstraint(
+                fields=["thread"], condition=Q(state__in=sorted(RUN_FORWARD)), name="one_open_run_per_thread"
+            ),
+        ]
+        indexes: ClassVar = [
+            models.Index(fields=["-created_at"], name="run_newest_first"),
+            models.Index(
+                fields=["due_at"], condition=Q(state__in=sorted(RUN_FORWARD | RUN_BACKWARD)), name="run_alive"
+            ),
+            models.Index(fields=["ticket"], condition=~Q(ticket=""), name="run_of_ticket"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def name(self) -> str:
+        """The id that people say: R-1042."""
+        return f"R-{self.pk}"
+
+
+class LedgerEntry(models.Model):
+    """One named change, and what is known of it. One per key, for ever."""
+
+    key = models.CharField(max_length=64, unique=True)
+    tool = models.CharField(max_length=100)
+    args = models.JSONField()
+    fingerprint = models.CharField(max_length=64)
+    state = models.CharField(max_length=20, choices=_choices(EntryState), default=EntryState.INTENDED)
+    result = models.JSONField(null=True, blank=True)
+    calls = models.PositiveIntegerField(default=0)
+    first_sent_at = models.DateTimeField(null=True, blank=True)
+    last_sent_at = models.DateTimeField(null=True, blank=True)
+    settled_at = models.DateTimeField(null=True, blank=True)
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        verbose_name_plural = "ledger entries"
+        constraints: ClassVar = [
+            models.CheckConstraint(
+                condition=Q(state__in=[state.value for state in EntryState]), name="entry_state_known"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.tool} {self.key[:12]}"
+
+
+class Step(models.Model):
+    """One tool call of a run; an undo is a step too, and names the step it undoes.
+
+    A parked step (needs_approval, unknown, undo_stuck) is the question: its kind, warnings, who may answer
+    and its digest were computed when it was parked. The answer is written here by a guarded update.
+    """
+
+    run = models.ForeignKey(Run, models.PROTECT, related_name="steps")
+    thread = models.ForeignKey(Thread, models.PROTECT, related_name="steps")
+    number = models.PositiveIntegerField()  # within the thread
+    tool = models.CharField(max_length=100)
+    args = models.JSONField()
+    text = models.TextField(blank=True)  # the part of the turn that it came from
+    undoes = models.OneToOneField("self", models.PROTECT, null=True, blank=True, related_name="undo")
+    entry = models.ForeignKey(LedgerEntry, models.PROTECT, null=True, blank=True, related_name="steps")
+    state = models.CharField(max_length=20, choices=_choices(StepState), default=StepState.PROPOSED)
+    calls = models.PositiveIntegerField(default=0)
+    budget = models.PositiveIntegerField(default=3)  # calls in all; a person's "send again" adds one
+    doubt = models.CharField(max_length=20, blank=True)  # sticky: no_answer | interrupted
+    said = models.CharField(max_length=20, blank=True)  # what a lookup said since the last sending
+    lookups = models.PositiveSmallIntegerField(default=0)
+    sent_at = models.DateTimeField(null=True, blank=True)
+    settles_at = models.DateTimeField(null=True, blank=True)  # from then on it can no longer be on the wire
+    resend_until = models.DateTimeField(null=True, blank=True)  # the service forgets the key then
+    due_at = models.DateTimeField(null=True, blank=True)
+    ended_at = models.DateTimeField(null=True, blank=True)
+    replayed = models.BooleanField(default=False)
+    reason = models.CharField(max_length=20, blank=True)  # of a failure: raised | refused
+    error_class = models.CharField(max_length=100, blank=True)
+    error = models.TextField(blank=True)
+    note = models.TextField(blank=True)  # why it cannot be undone
+    # The question.
+    asks = models.CharField(max_length=10, blank=True)  # confirm | outcome | undo
+    asked = models.PositiveIntegerField(default=0)  # how many times
+    asked_at = models.DateTimeField(null=True, blank=True)
+    expires_at = models.DateTimeField(null=True, blank=True)
+    approver = models.CharField(max_length=50, blank=True)
+    warnings = models.JSONField(default=list, blank=True)
+    question = models.TextField(blank=True)
+    digest = models.CharField(max_length=64, blank=True)
+    fingerprint = models.CharField(max_length=64, blank=True)  # of the tool, when it was shown for approval
+    # The answer, as it was given; the row in approvals says the rest.
+    answer = models.CharField(max_length=20, blank=True)
+    answered_by = models.CharField(max_length=200, blank=True)
+    answer_data = models.JSONField(null=True, blank=True)
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        ordering: ClassVar = ["number"]
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["thread", "number"], name="one_step_per_number"),
+            models.CheckConstraint(
+                condition=Q(state__in=[state.value for state in StepState]), name="step_state_known"
+            ),
+            models.CheckConstraint(condition=~Q(undoes=F("id")), name="step_does_not_undo_itself"),
+        ]
+        indexes: ClassVar = [
+            models.Index(fields=["run", "number"], name="steps_of_run"),
+            models.Index(fields=["asked_at"], condition=Q(state__in=sorted(PARKED)), name="open_questions"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.tool} (step {self.number})"
+
+
+class Attempt(models.Model):
+    """One sending of a ledger entry, or one asking of a lookup. `verdict` is '' while it is under way."""
+
+    entry = models.ForeignKey(LedgerEntry, models.PROTECT, related_name="attempts")
+    step = models.ForeignKey(Step, models.PROTECT, related_name="attempts")
+    number = models.PositiveIntegerField()
+    epoch = models.PositiveBigIntegerField()
+    worker = models.CharField(max_length=120)
+    sent_at = models.DateTimeField()
+    finished_at = models.DateTimeField(null=True, blank=True)
+    verdict = models.CharField(max_length=20, blank=True)
+    error_class = models.CharField(max_length=100, blank=True)
+    error = models.TextField(blank=True)
+    late = models.BooleanField(default=False)
+
+    class Meta:
+        ordering: ClassVar = ["id"]
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["step", "number"], name="one_attempt_per_number"),
+        ]
+
+    def __str__(self) -> str:
+        return f"attempt {self.number} of {self.step_id}"
+
+
+class Message(models.Model):
+    """What was said in a thread. `rewound_at` takes it out of the model's memory, never out of the record."""
+
+    thread = models.ForeignKey(Thread, models.PROTECT, related_name="messages")
+    run = models.ForeignKey(Run, models.PROTECT, null=True, blank=True, related_name="messages")
+    role = models.CharField(max_length=20)  # user | agent | tool
+    text = models.TextField()
+    summary = models.BooleanField(default=False)
+    rewound_at = models.DateTimeField(null=True, blank=True)
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        ordering: ClassVar = ["id"]
+
+    def __str__(self) -> str:
+        return f"{self.role}: {self.text[:60]}"
+
+
+class Event(models.Model):
+    """One line of the record: who, what, when, from which state to which. Only ever appended."""
+
+    run = models.ForeignKey(Run, models.PROTECT, related_name="events")
+    step = models.ForeignKey(Step, models.PROTECT, null=True, blank=True, related_name="events")
+    kind = models.CharField(max_length=50)
+    before = models.CharField(max_length=20, blank=True)
+    after = models.CharField(max_length=20, blank=True)
+    actor = models.CharField(max_length=200)
+    data = models.JSONField(default=dict, blank=True)
+    at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        ordering: ClassVar = ["id"]
+        indexes: ClassVar = [models.Index(fields=["run", "id"], name="events_of_run")]
+        triggers: ClassVar = [
+            pgtrigger.Protect(name="append_only", operation=pgtrigger.Update | pgtrigger.Delete),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} at {self.at}"
+
+
+class Token(models.Model):
+    """An API token: hashed at rest, shown once. `agent` limits an agent's token to that agent."""
+
+    name = models.CharField(max_length=100)
+    hash = models.CharField(max_length=64, unique=True)
+    scope = models.CharField(max_length=10, choices=[(s, s) for s in ("agent", "approver", "operator")])
+    agent = models.CharField(max_length=100, blank=True)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, null=True, blank=True)
+    created_at = models.DateTimeField(db_default=Now())
+    last_used_at = models.DateTimeField(null=True, blank=True)
+    revoked_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints: ClassVar = [
+            # An answer is a person's: a token that answers belongs to one.
+            models.CheckConstraint(
+                condition=Q(scope="agent") | Q(user__isnull=False), name="people_have_tokens"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.scope})"
+
+
+class IdempotencyRecord(models.Model):
+    """The first answer to an API request that carried an Idempotency-Key."""
+
+    owner = models.CharField(max_length=100)
+    key = models.CharField(max_length=200)
+    body = models.CharField(max_length=64)  # SHA-256 of the canonical request
+    run = models.ForeignKey(Run, models.CASCADE, null=True, blank=True)
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints: ClassVar = [models.UniqueConstraint(fields=["owner", "key"], name="one_request_per_key")]
+
+    def __str__(self) -> str:
+        return self.key
+
+
+class Worker(models.Model):
+    """A process that carries runs out; alive while its heartbeat is fresh."""
+
+    name = models.CharField(max_length=120, unique=True)
+    started_at = models.DateTimeField(db_default=Now())
+    seen_at = models.DateTimeField(db_default=Now())
+    stopped_at = models.DateTimeField(null=True, blank=True)
+
+    def __str__(self) -> str:
+        return self.name

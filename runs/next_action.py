@@ -1,0 +1,157 @@
+"""THE CORE: what a run does next, as one pure function of what is known about it.
+
+`next_action(run) -> Action`, first match wins. No ORM, no clock, no I/O: `RunView` is a frozen snapshot, and
+`now` is what the database said. The loop around it (runs/engine.py) is the only thing that acts. The rules
+are those of docs/engine.md; tests/unit/test_model_check.py explores every reachable state of small plans and
+asserts the promise in each: take a rule out, and a named test fails.
+"""
+
+from collections.abc import Iterator
+
+from runs.actions import (
+    Action,
+    Ask,
+    Check,
+    Finish,
+    HandOver,
+    LookUp,
+    Rewind,
+    RollBack,
+    Send,
+    Settle,
+    Undo,
+    Wait,
+)
+from runs.states import IN_FLIGHT, RUN_BACKWARD, RUN_ENDS, STEP_STOPS, RunState, StepState
+from runs.view import RunView, StepView
+
+
+def next_action(run: RunView) -> Action:
+    """What this run does next; first match wins."""
+    if run.state in RUN_ENDS:
+        return RollBack("undo") if run.undo_requested else Wait("nothing")
+    return _backward(run) if run.state in RUN_BACKWARD else _forward(run)
+
+
+def _forward(run: RunView) -> Action:
+    step = run.current
+    if step and step.state in IN_FLIGHT:
+        return _in_flight(run, step)  # whatever else is wanted, a write in flight is settled first
+    if run.cancelled:
+        return _stop(run, "cancelled", step)
+    if step and step.answer == "cancel_all":
+        return _stop(run, "cancel_all", step)
+    last = run.last_ended
+    if last and _stops(run, last):
+        return _stop(run, last.state.value, last)
+    if step is None:
+        return Wait("agent") if run.opened else Finish(RunState.SUCCEEDED)
+    return _before_sending(run, step)
+
+
+def _stops(run: RunView, last: StepView) -> bool:
+    if last.state is StepState.REFUSED and run.opened:
+        return run.has_written  # its agent sees the refusal and may propose another call
+    return last.state in STEP_STOPS
+
+
+def _stop(run: RunView, kind: str, step: StepView | None) -> Action:
+    number = step.number if step else None
+    return HandOver(kind, number) if run.mode == "keep" and run.has_written else RollBack(kind, number)
+
+
+def _before_sending(run: RunView, step: StepView) -> Action:
+    if step.state is StepState.NEEDS_APPROVAL:
+        settled = {"approve": StepState.APPROVED, "skip": StepState.DECLINED}.get(step.answer)
+        return Settle(step.number, settled) if settled else Wait("person")
+    if step.calls >= step.budget:
+        return Ask(step.number, "undo") if step.undoes else Settle(step.number, StepState.FAILED)
+    if step.due_at and run.now < step.due_at:
+        return Wait("time", step.due_at)
+    if step.check == "refused":
+        return Ask(step.number, "undo") if step.undoes else Settle(step.number, StepState.REFUSED)
+    if step.check == "ask":
+        return Ask(step.number, "confirm")
+    return Send(step.number) if step.check == "allowed" else Check(step.number)
+
+
+def _in_flight(run: RunView, step: StepView) -> Action:
+    """A call whose outcome is not known: never repeated and never assumed. Time alone never resolves it."""
+    if step.state is StepState.UNKNOWN:
+        return _answered(step)
+    if not step.doubt:
+        return Wait("call")  # it is being sent
+    if step.due_at and run.now < step.due_at:
+        return Wait("time", step.due_at)
+    if step.lookup and not step.said:
+        return LookUp(step.number)
+    if step.said == "not_yet" and not _may_resend(run, step):
+        waits = step.settles_at is not None and run.now < step.settles_at
+        return Wait("time", step.settles_at) if waits else LookUp(step.number)
+    if _may_resend(run, step) and step.check in ("", "allowed"):
+        return Send(step.number) if step.check else Check(step.number)
+    if step.said == "did_not_happen":
+        return _did_not_happen(run, step)
+    return Ask(step.number, "outcome")
+
+
+def _may_resend(run: RunView, step: StepView) -> bool:
+    """Under the same key: where the service honours it, where it said that nothing happened, or a person said so."""
+    stopping = step.undoes is None and (run.cancelled or run.state in RUN_BACKWARD)
+    forgotten = step.resend_until is not None and run.now >= step.resend_until
+    if stopping or forgotten or step.calls >= step.budget:
+        return False
+    return step.retry_safe or step.said in ("did_not_happen", "send_again")
+
+
+def _did_not_happen(run: RunView, step: StepView) -> Action:
+    """Settled by a lookup, and not to be sent again."""
+    if step.undoes:
+        return Ask(step.number, "undo")
+    if run.cancelled or run.state in RUN_BACKWARD:
+        return Settle(step.number, StepState.NOT_PERFORMED)
+    return Ask(step.number, "outcome")
+
+
+def _answered(step: StepView) -> Action:
+    """An unknown outcome waits for a person; for an undo, 'did not happen' goes back to retrying it."""
+    missed = StepState.APPROVED if step.undoes else StepState.NOT_PERFORMED
+    settled = {"happened": StepState.PERFORMED, "did_not_happen": missed, "send_again": StepState.SENT}
+    return Settle(step.number, settled[step.answer]) if step.answer else Wait("person")
+
+
+def _backward(run: RunView) -> Action:
+    """Undo the writes, last one first; nothing while another write is in flight or unknown."""
+    waits: list[Wait] = []
+    for step in _unsettled(run):
+        action = _in_flight(run, step) if step.state in IN_FLIGHT else _undo(run, step)
+        if run.rollback == "ordered" or not isinstance(action, Wait):
+            return action
+        waits.append(action)
+    last = next((step for step in reversed(run.steps) if step.to_undo and not _has_undo(run, step)), None)
+    if last:
+        return Undo(last.number)
+    if waits:
+        return min(waits, key=lambda wait: (wait.until is None, wait.until or run.now))
+    if not run.rewound:
+        return Rewind()
+    return Finish(RunState.ROLLED_BACK if run.ever_wrote else RunState.FAILED)
+
+
+def _unsettled(run: RunView) -> Iterator[StepView]:
+    """Writes in flight first, then the undos under way."""
+    yield from (step for step in run.forward if step.state in IN_FLIGHT)
+    yield from (step for step in run.undos if not step.ended)
+
+
+def _has_undo(run: RunView, write: StepView) -> bool:
+    return any(step.undoes == write.number for step in run.undos)
+
+
+def _undo(run: RunView, step: StepView) -> Action:
+    if step.state is not StepState.UNDO_STUCK:
+        return _before_sending(run, step)
+    if step.answer == "abandon":
+        return Finish(RunState.ABANDONED)
+    settled = {"retry": StepState.APPROVED, "done_by_hand": StepState.PERFORMED}.get(step.answer)
+    return Settle(step.number, settled) if settled else Wait("person")

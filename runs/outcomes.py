@@ -1,0 +1,94 @@
+"""What a step becomes when something is learnt about it: pure functions from a step to its changes.
+
+Each takes a `StepView` and gives the fields that change, by name; the engine applies them to the row, the
+model checker to its model. Standard library only.
+"""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from runs.states import StepState
+from runs.view import StepView
+
+Changes = dict[str, Any]
+LOOKUP_TRIES = 4
+
+
+def back_off(calls: int, first: timedelta) -> timedelta:
+    """The pause after this many calls: doubling, at most five minutes."""
+    return min(first * 2 ** max(calls - 1, 0), timedelta(minutes=5))
+
+
+def sending(step: StepView, now: datetime, settle_after: timedelta, retention: timedelta | None) -> Changes:
+    """The intent is recorded: from here until an outcome is known, the call may be on the wire."""
+    return {
+        "state": StepState.SENT,
+        "calls": step.calls + 1,
+        "check": "",
+        "said": "",
+        "lookups": 0,
+        "due_at": None,
+        "settles_at": now + settle_after,
+        "resend_until": step.resend_until or (now + retention if retention else None),
+    }
+
+
+def called(step: StepView, verdict: str, now: datetime, pause: timedelta) -> Changes:
+    """An attempt ended. `verdict` is performed, refused, unavailable, raised or in_doubt.
+
+    Doubt is sticky: once one attempt was in doubt, a failure of a later one speaks of that one only. An undo
+    that has a lookup is done only when the world says so. An undo that failed is tried again.
+    """
+    if verdict == "performed":
+        proven = not (step.undoes and step.lookup)
+        return {"state": StepState.PERFORMED} if proven else {"doubt": "unproven"}
+    if not step.writes:
+        final = verdict in ("refused", "raised")
+        return {"state": StepState.FAILED} if final else {"state": StepState.APPROVED, "due_at": now + pause}
+    if verdict == "in_doubt" or step.doubt:
+        return {"doubt": step.doubt or "no_answer", "due_at": None if step.lookup else now + pause}
+    if verdict == "unavailable" or step.undoes:
+        return {"state": StepState.APPROVED, "due_at": now + pause}
+    return {"state": StepState.FAILED}
+
+
+def looked_up(step: StepView, answer: str, now: datetime, pause: timedelta) -> Changes:
+    """A lookup ended. `answer` is happened, did_not_happen, cannot_say or failed (the lookup itself).
+
+    "Did not happen" is settled only once the call can no longer be on the wire; an undo whose service had
+    answered is not on the wire, so there it means that the undo failed.
+    """
+    if answer == "happened":
+        return {"state": StepState.PERFORMED}
+    if answer == "failed":
+        tried = step.lookups + 1
+        return {
+            "lookups": tried,
+            "due_at": now + pause,
+            "said": "cannot_say" if tried >= LOOKUP_TRIES else "",
+        }
+    if answer == "cannot_say":
+        return {"said": "cannot_say"}
+    if step.doubt == "unproven":
+        return {"state": StepState.APPROVED, "doubt": "", "due_at": now + pause}
+    settled = step.settles_at is None or now >= step.settles_at
+    return {"said": "did_not_happen" if settled else "not_yet"}
+
+
+def interrupted(step: StepView) -> Changes:
+    """Found `sent` by a worker that took the run over: a read runs again, anything else is in doubt."""
+    if not step.writes:
+        return {"state": StepState.APPROVED}
+    return {"doubt": step.doubt or "interrupted"}
+
+
+def settled(step: StepView, state: StepState) -> Changes:
+    """The core moved the step, by the answer it carries or by what was learnt; an answer is used once."""
+    changes: Changes = {"state": state, "answer": "", "check": ""}
+    if step.answer == "send_again":
+        return changes | {"budget": step.calls + 1, "said": "send_again", "due_at": None}
+    if step.answer == "retry":
+        return changes | {"budget": step.calls + 1, "doubt": "", "said": "", "due_at": None}
+    if state is StepState.APPROVED:
+        return changes | {"doubt": "", "said": ""}
+    return changes

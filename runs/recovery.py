@@ -1,0 +1,45 @@
+"""The sweep: finds the runs that should be moving and are not, and nudges them. It never executes.
+
+Expired leases, due retries, answers and cancels whose nudge was lost. A process of its own.
+"""
+
+import logging
+import threading
+from datetime import timedelta
+
+from django.conf import settings
+from django.db import DatabaseError, close_old_connections, transaction
+from django.db.models import Q
+from django.db.models.functions import Now
+
+from runs.models import Run
+from runs.queue import nudge
+
+log = logging.getLogger(__name__)
+BATCH = 200
+
+
+def sweep() -> int:
+    """Nudge what could move; at most 200 runs, none twice within STALWART_RENUDGE_SECONDS. Returns how many."""
+    pause = timedelta(seconds=settings.RENUDGE_SECONDS)
+    with transaction.atomic():
+        quiet = Q(nudged_at=None) | Q(nudged_at__lt=Now() - pause)
+        runs = (
+            Run.objects.with_work().filter(quiet).order_by("pk").select_for_update(skip_locked=True)[:BATCH]
+        )
+        found = [run.pk for run in runs]
+        Run.objects.filter(pk__in=found).update(nudged_at=Now())
+        for pk in found:
+            nudge(pk)
+    return len(found)
+
+
+def sweep_forever(stop: threading.Event) -> None:
+    """Sweep every STALWART_SWEEP_SECONDS until told to stop; a database that is away is waited for."""
+    while not stop.is_set():
+        try:
+            sweep()
+        except DatabaseError as error:
+            log.warning("The sweep could not reach the database, and tries again: %s", error)
+            close_old_connections()
+        stop.wait(settings.SWEEP_SECONDS)

@@ -1,0 +1,84 @@
+"""What a person is told at the end of a run: computed from its rows, word for word as docs/contract.md has it."""
+
+from collections.abc import Iterable
+from string import Formatter
+from typing import Any
+
+from runs.agentfile import AgentSpec
+from runs.loading import undo_of
+from runs.models import Run, Step
+from runs.states import RunState, StepState
+
+STOPPED = "This run stopped: "
+
+
+def sentence(template: str, fallback: str, values: dict[str, Any]) -> str:
+    """`template` with the values in it, or `fallback` where it names one that is not there."""
+    names = {name for _, name, _, _ in Formatter().parse(template) if name}
+    if not template or not names <= set(values):
+        return fallback
+    return template.format_map({name: values[name] for name in names})
+
+
+def summary_of(step: Step, spec: AgentSpec) -> str:
+    """One performed step in words: the tool's own summary, or its name."""
+    tool = spec.catalogue.get(step.tool)
+    result = step.entry.result if step.entry and isinstance(step.entry.result, dict) else {}
+    return sentence(tool.summary if tool else "", step.tool, {**step.args, **result})
+
+
+def reply(run: Run, steps: Iterable[Step], spec: AgentSpec, state: RunState) -> str:
+    """The one reply of a run that ends in `state`."""
+    steps = list(steps)
+    if run.stop is None:
+        return _done(steps, spec)
+    return STOPPED + " ".join([_reason(run.stop), *_left(steps, spec, state)])
+
+
+def _done(steps: list[Step], spec: AgentSpec) -> str:
+    done = [summary_of(step, spec) for step in steps if step.state == StepState.PERFORMED]
+    skipped = [step.tool for step in steps if step.state == StepState.DECLINED]
+    parts = [f"Done: {'; '.join(done)}." if done else "Nothing had been done."]
+    if skipped:
+        parts.append(f"Skipped: {', '.join(skipped)}.")
+    return " ".join(parts)
+
+
+def _reason(stop: dict[str, Any]) -> str:
+    tool = stop.get("tool", "")
+    return {
+        "failed": f"{tool} failed ({stop.get('cause')}).",
+        "refused": f"{tool} was refused ({stop.get('cause')}).",
+        "not_performed": f"{tool} did not take effect.",
+    }.get(stop["kind"], f"cancelled by {stop.get('by')}.")
+
+
+def _left(steps: list[Step], spec: AgentSpec, state: RunState) -> list[str]:
+    """What was undone, what cannot be, what could not be, and what is left to undo."""
+    parts = []
+    undone = sorted((step for step in steps if step.state == StepState.UNDONE), key=lambda step: -step.number)
+    by = {step.undoes_id: step.tool for step in steps if step.undoes_id}
+    if undone:
+        names = ", ".join(f"{step.tool} (by {by[step.pk]})" for step in undone)
+        parts.append(f"Undone, latest first: {names}.")
+    remaining = [
+        step for step in still_in_effect(steps, spec) if undo_of(step, spec.catalogue.get(step.tool), spec)
+    ]
+    impossible = [step for step in still_in_effect(steps, spec) if step not in remaining]
+    if impossible:
+        parts.append(f"Not undoable, and left as they are: {', '.join(step.tool for step in impossible)}.")
+    if remaining and state is RunState.ABANDONED:
+        parts.append(f"Still to undo: {', '.join(step.tool for step in reversed(remaining))}.")
+    return parts or ["Nothing had been done."]
+
+
+def still_in_effect(steps: Iterable[Step], spec: AgentSpec) -> list[Step]:
+    """The writes of a run that took effect and are not undone, by number."""
+    return [
+        step
+        for step in steps
+        if step.undoes_id is None
+        and step.state == StepState.PERFORMED
+        and not step.replayed
+        and (step.tool not in spec.catalogue or spec.catalogue[step.tool].writes)
+    ]

@@ -1,0 +1,34 @@
+"""The check: may this agent make this call, here and now?
+
+It runs before every call and every undo, and again when a call that a person approved is about to be sent.
+"""
+
+from dataclasses import dataclass
+
+from runs.agentfile import AgentSpec
+from runs.errors import BadInput
+from runs.models import Step
+from runs.tools.registry import Tool
+
+
+@dataclass(frozen=True)
+class Ruling:
+    """What the check said: 'allowed', 'ask' or 'refused', by which rule, under which version of the rules."""
+
+    verdict: str
+    rule: str
+    version: str
+
+
+def check(spec: AgentSpec, tool: Tool | None, step: Step) -> Ruling:
+    """The ruling on one step. An undo is checked as the agent that wrote, and is not confirmed again."""
+    if tool is None or step.tool not in spec.tools:
+        return Ruling("refused", "tool_not_of_agent", spec.rule_version)
+    try:
+        same = tool.validate(step.args) == step.args
+    except BadInput:
+        same = False
+    if not same:
+        return Ruling("refused", "arguments_not_valid", spec.rule_version)
+    asks = tool.writes and tool.confirm and step.undoes_id is None
+    return Ruling("ask" if asks else "allowed", "confirm" if asks else "", spec.rule_version)

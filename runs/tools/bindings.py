@@ -1,0 +1,48 @@
+"""Binding an undo to the write that it undoes: `$args.x`, `$result.y`. Nothing is ever guessed."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from runs.errors import BadInput
+from runs.tools.registry import Tool, Undo
+
+MISSING = object()
+
+
+class Unbindable(Exception):
+    """The undo cannot be bound; the message says which argument, and why."""
+
+
+def bind(undo: Undo, tool: Tool, args: Mapping[str, Any], result: Any) -> dict[str, Any]:
+    """The validated arguments of the undo `tool` for a write with these `args` and this `result`.
+
+    A named source must be there; an argument without one takes the equal name of the result, then of the
+    arguments, then its own default. Raises Unbindable.
+    """
+    bound: dict[str, Any] = {}
+    for name, field in tool.arguments.model_fields.items():
+        value = _source(undo.args[name], args, result) if name in undo.args else _equal(name, args, result)
+        if value is not MISSING:
+            bound[name] = value
+        elif name in undo.args or field.is_required():
+            raise Unbindable(f"{tool.name}: {name} <- {undo.args.get(name, '$result.' + name)}")
+    try:
+        return tool.validate(bound)
+    except BadInput as error:
+        raise Unbindable(str(error)) from None
+
+
+def _equal(name: str, args: Mapping[str, Any], result: Any) -> Any:
+    if isinstance(result, Mapping) and name in result:
+        return result[name]
+    return args.get(name, MISSING)
+
+
+def _source(source: Any, args: Mapping[str, Any], result: Any) -> Any:
+    if not isinstance(source, str) or not source.startswith("$"):
+        return source
+    root, _, path = source.partition(".")
+    value: Any = {"$args": args, "$result": result}.get(root, MISSING)
+    for part in path.split(".") if path else ():
+        value = value.get(part, MISSING) if isinstance(value, Mapping) else MISSING
+    return value

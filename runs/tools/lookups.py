@@ -1,0 +1,52 @@
+"""Looking a call up: a read tool that is given the key and says whether the call took effect.
+
+@tool
+def find_charge(call: Call, key: str) -> Answer:
+    found = payments.find(call, key)
+    return happened(found["result"]) if found else did_not_happen()
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from runs.tools.registry import Call, Tool, as_json
+
+
+@dataclass(frozen=True)
+class Answer:
+    """`said` is happened, did_not_happen, cannot_say, or failed: the lookup itself."""
+
+    said: str
+    result: Any = None
+    error: str = ""
+
+
+def happened(result: Any = None) -> Answer:
+    """The call took effect, with this result."""
+    return Answer("happened", result)
+
+
+def did_not_happen() -> Answer:
+    """The service knows nothing of this key."""
+    return Answer("did_not_happen")
+
+
+def cannot_say() -> Answer:
+    """The service cannot tell."""
+    return Answer("cannot_say")
+
+
+def look_up(tool: Tool, call: Call) -> Answer:
+    """Ask a lookup tool about `call.key`. Never raises: a lookup that fails says so."""
+    try:
+        answer = tool.run({"key": call.key}, call)
+    except Exception as error:
+        return Answer("failed", error=f"{type(error).__name__}: {error}")
+    if not isinstance(answer, Answer):
+        return Answer(
+            "failed", error=f"{tool.name} must return happened(…), did_not_happen() or cannot_say()"
+        )
+    try:
+        return Answer(answer.said, as_json(answer.result), answer.error)
+    except ValueError as error:
+        return Answer("failed", error=f"{tool.name}: {error}")

@@ -1,0 +1,244 @@
+"""`@tool`: a Python function, and what the engine must know of it before it sends anything.
+
+The decorator leaves the function as it is and hangs a `Tool` on it; an agent file collects the tools of
+its modules into a catalogue (runs/agentfile.py).
+"""
+
+import dataclasses
+import inspect
+import types
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, create_model
+
+from runs.digest import canonical, jsonable, sha256
+from runs.errors import BadInput, ConfigurationError
+
+F = TypeVar("F", bound=Callable[..., Any])
+ATTRIBUTE = "__stalwart_tool__"
+
+
+@dataclass
+class Call:
+    """One sending of one change, as the tool sees it.
+
+    `key` goes to the service as its idempotency key. `left` says that the request that carries the key may
+    have left this process; the HTTP helper sets it, and a tool that sends by other means sets it itself.
+    `timeout` is in seconds. `attempt` counts from 1.
+    """
+
+    key: str
+    tool: str
+    run: str = ""
+    step: int = 0
+    attempt: int = 1
+    timeout: float = 10.0
+    retry_safe: bool = False
+    fault: str = ""
+    left: bool = False
+
+
+@dataclass(frozen=True)
+class Undo:
+    """The tool that undoes a write. `args` maps its arguments to `$args.x`, `$result.y` or a literal;
+    an argument that is not named binds the equal name of the result, then of the arguments."""
+
+    tool: str
+    args: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Tool:
+    """What the engine knows of a tool. Durations are in seconds; None means the setting's default."""
+
+    name: str
+    function: Callable[..., Any]
+    arguments: type[BaseModel]
+    wants_call: bool = False
+    writes: bool = False
+    undo: Undo | None = None
+    irreversible: bool = False
+    retry_safe: bool = False
+    lookup: str | None = None
+    settle_after: float | None = None
+    key_retention: float | None = None
+    confirm: bool = True
+    approver: str = "support"
+    tells_customer: str = ""
+    says: tuple[str, ...] = ()
+    sentence: str = ""
+    summary: str = ""
+    if_not_done: str = ""
+    timeout: float | None = None
+    redact: tuple[str, ...] = ()
+
+    @property
+    def fingerprint(self) -> str:
+        """64 hex digits over the schema and the attributes: what an approval of this tool was given for."""
+        return self._fingerprint
+
+    def __post_init__(self) -> None:
+        attributes = {
+            item.name: getattr(self, item.name)
+            for item in dataclasses.fields(self)
+            if item.name not in {"function", "arguments", "undo"}
+        }
+        undo = {"tool": self.undo.tool, "args": dict(self.undo.args)} if self.undo else None
+        schema = self.arguments.model_json_schema()
+        object.__setattr__(self, "_fingerprint", sha256({"schema": schema, "undo": undo, **attributes}))
+
+    _fingerprint: str = field(default="", init=False, repr=False, compare=False)
+
+    def validate(self, args: Any) -> dict[str, Any]:
+        """`args` as canonical JSON values (money as strings, defaults filled in). Raises BadInput."""
+        if not isinstance(args, dict):
+            raise BadInput(f"The arguments of {self.name} must be an object.", field="/args")
+        try:
+            canonical(args)
+            valid = self.arguments.model_validate(args).model_dump(mode="json")
+            canonical(valid)
+        except ValidationError as error:
+            raise _invalid(self.name, error) from None
+        except ValueError as error:
+            raise BadInput(
+                f"The arguments of {self.name} cannot be kept exactly: {error}.", field="/args"
+            ) from None
+        return dict(valid)
+
+    def run(self, args: dict[str, Any], call: Call) -> Any:
+        """Call the function with validated arguments; the result is JSON. What the tool raises goes through."""
+        model = self.arguments.model_validate(args)
+        values = {name: getattr(model, name) for name in type(model).model_fields}
+        return self.function(call, **values) if self.wants_call else self.function(**values)
+
+
+def _invalid(tool: str, error: ValidationError) -> BadInput:
+    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    pointer = "/args" + "".join(f"/{part}" for part in first["loc"])
+    return BadInput(f"{tool}: {pointer.removeprefix('/args/')}: {first['msg']}.", field=pointer)
+
+
+def tool(
+    function: F | None = None,
+    *,
+    writes: bool = False,
+    undo: str | Mapping[str, Any] | None = None,
+    says: str | tuple[str, ...] = (),
+    redact: tuple[str, ...] = (),
+    **attributes: Any,
+) -> Any:
+    """Make a function a tool: `@tool(writes=True, undo="refund_card", says="charge order {order:d} {amount:F}")`.
+
+    Parameters need type hints; money is Decimal; a first parameter called `call` receives the `Call`.
+    Attributes are the fields of `Tool`. Raises ConfigurationError for what cannot be.
+    """
+
+    def decorate(target: F) -> F:
+        name = target.__name__
+        arguments, wants_call = _arguments(target)
+        spec = {
+            "writes": writes,
+            "undo": parse_undo(name, undo),
+            "says": (says,) if isinstance(says, str) else tuple(says),
+            "redact": redact,
+            **attributes,
+        }
+        setattr(target, ATTRIBUTE, build(Tool(name, target, arguments, wants_call), spec))
+        return target
+
+    return decorate(function) if function is not None else decorate
+
+
+def build(base: Tool, attributes: Mapping[str, Any]) -> Tool:
+    """`base` with other attributes, checked for what cannot be. Raises ConfigurationError."""
+    try:
+        made = dataclasses.replace(base, **attributes)
+    except TypeError as error:
+        raise ConfigurationError(f"Tool {base.name}: {error}.") from None
+    if made.undo and not made.writes:
+        raise ConfigurationError(
+            f"Tool {made.name} has an undo but does not write: add writes=True or drop the undo."
+        )
+    if made.undo and made.irreversible:
+        raise ConfigurationError(f"Tool {made.name} is irreversible and names an undo: keep one of them.")
+    if made.irreversible and not made.writes:
+        raise ConfigurationError(f"Tool {made.name} is irreversible but does not write: add writes=True.")
+    return made
+
+
+def parse_undo(name: str, undo: Any) -> Undo | None:
+    """`"refund_card"` or `{"refund_card": {"charge": "$result.charge"}}` as an Undo. Raises ConfigurationError."""
+    if undo is None:
+        return None
+    if isinstance(undo, str):
+        return Undo(undo)
+    if isinstance(undo, Mapping) and len(undo) == 1:
+        [(tool_name, args)] = undo.items()
+        if isinstance(tool_name, str) and isinstance(args, Mapping):
+            return Undo(tool_name, dict(args))
+    raise ConfigurationError(
+        f"Tool {name}: undo must be the name of a tool, or one name with its arguments, "
+        'such as {refund_card: {charge: "$result.charge"}}.'
+    )
+
+
+def _arguments(function: Callable[..., Any]) -> tuple[type[BaseModel], bool]:
+    hints = get_type_hints(function, include_extras=True)
+    parameters = list(inspect.signature(function).parameters.values())
+    wants_call = bool(parameters) and parameters[0].name == "call"
+    fields: dict[str, Any] = {}
+    for parameter in parameters[1:] if wants_call else parameters:
+        if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
+            raise ConfigurationError(
+                f"Tool {function.__name__}: *args and **kwargs have no schema; name each parameter."
+            )
+        if parameter.name not in hints:
+            raise ConfigurationError(
+                f"Tool {function.__name__}: parameter {parameter.name} needs a type hint."
+            )
+        default = ... if parameter.default is parameter.empty else parameter.default
+        fields[parameter.name] = (_exact(hints[parameter.name]), default)
+    config = ConfigDict(extra="forbid", allow_inf_nan=False, validate_default=True, hide_input_in_errors=True)
+    return create_model(f"{function.__name__}_arguments", __config__=config, **fields), wants_call
+
+
+def _no_float(value: Any) -> Any:
+    if isinstance(value, float | bool):
+        raise ValueError('money is exact: send it as a string such as "40.00"')
+    return value
+
+
+def _no_bool(value: Any) -> Any:
+    if isinstance(value, bool | float):
+        raise ValueError("a whole number is needed")
+    return value
+
+
+def _exact(hint: Any) -> Any:
+    """`hint`, with Decimal refusing floats and int refusing true, false and 1.0, at any depth."""
+    if hint is Decimal:
+        return Annotated[Decimal, BeforeValidator(_no_float)]
+    if hint is int:
+        return Annotated[int, BeforeValidator(_no_bool)]
+    origin, args = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        return Annotated[(_exact(args[0]), *args[1:])]
+    if origin in (types.UnionType,):
+        result = _exact(args[0])
+        for item in args[1:]:
+            result = result | _exact(item)
+        return result
+    if origin in (list, dict, tuple) and args:
+        return origin[tuple(_exact(item) for item in args)]
+    return hint
+
+
+def as_json(result: Any) -> Any:
+    """A tool's result as JSON values, Decimal as its string. Raises ValueError."""
+    if isinstance(result, BaseModel):
+        result = result.model_dump(mode="json")
+    canonical(result)
+    return jsonable(result)

@@ -1,0 +1,199 @@
+"""The only writer of a state.
+
+A worker holds a run under a lease with an epoch (`claim`); each of its transactions begins with `fence`,
+which must hit one row, and ends with `flush`, which writes every changed row by a guarded update and every
+event. Rows in memory are kept current, so a step costs the same in a long run as in a short one; when the
+run's version shows that somebody else wrote meanwhile (an answer, a cancel, a proposal), it is read again.
+
+A move that runs/states.py does not allow, or a guard that hits no row, is a bug or a lost lease: it raises,
+and the transaction leaves nothing.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db import connection, models
+
+from runs.errors import LeaseLost
+from runs.models import Event, LedgerEntry, Run, Step
+from runs.rulebook import Ruling
+from runs.states import ENTRY_MOVES, RUN_ENDS, RUN_MOVES, STEP_MOVES, EntryState, RunState, StepState
+from runs.view import StepView
+
+ENGINE = "engine"
+
+
+class IllegalMove(AssertionError):
+    """A move that the tables in runs/states.py do not allow: a bug in the engine."""
+
+
+@dataclass
+class Held:
+    """A run that this worker holds. `now` is the database's clock at the last fence."""
+
+    run: Run
+    owner: str
+    now: datetime
+    taken_from: str = ""  # who held it before, where it was taken over
+    steps: list[Step] = field(default_factory=list)  # by number, undos among them
+    settled: int = 0  # every forward step before this index has ended
+    views: dict[int, StepView] = field(
+        default_factory=dict
+    )  # by step number, as long as the row is unchanged
+    rulings: dict[int, Ruling] = field(default_factory=dict)  # by step number, until the step moves
+    dirty: dict[int, "Dirty"] = field(default_factory=dict)
+    events: list[Event] = field(default_factory=list)
+
+    def step(self, number: int) -> Step:
+        """The step of this number."""
+        return next(step for step in reversed(self.steps) if step.number == number)
+
+
+@dataclass
+class Dirty:
+    """A row with changes that are not written yet, and the state that the database has."""
+
+    row: Run | Step | LedgerEntry
+    stored: str
+    fields: set[str] = field(default_factory=set)
+
+
+def claim(run_id: int, owner: str) -> Held | None:
+    """Take the lease of a run that nobody live holds; None where there is nothing to take.
+
+    Runs inside a transaction and locks the row. A run that has ended is claimed only to be undone.
+    """
+    row = (
+        Run.objects.select_for_update(of=("self",))
+        .select_related("thread")
+        .annotate(clock=models.Func(function="clock_timestamp", output_field=models.DateTimeField()))
+        .filter(pk=run_id)
+        .first()
+    )
+    if row is None or (row.state in RUN_ENDS and not row.undo_requested_at):
+        return None
+    if row.lease_expires_at and row.lease_expires_at > row.clock:
+        return None
+    held = Held(row, owner, row.clock, taken_from=row.lease_owner)
+    lease = row.clock + timedelta(seconds=settings.LEASE_SECONDS)
+    change(
+        held,
+        row,
+        lease_owner=owner,
+        lease_expires_at=lease,
+        lease_epoch=row.lease_epoch + 1,
+        version=row.version + 1,
+    )
+    if row.state == RunState.READY:
+        move_run(held, RunState.RUNNING)
+    if held.taken_from:
+        record(held, "lease.taken_over", data={"previous_owner": held.taken_from, "owner": owner})
+    return held
+
+
+FENCE = """
+UPDATE runs_run
+   SET version = version + 1, lease_expires_at = clock_timestamp() + %s * interval '1 second'
+ WHERE id = %s AND lease_epoch = %s AND lease_owner = %s
+RETURNING version, clock_timestamp()
+"""
+
+
+def fence(held: Held) -> bool:
+    """Renew the lease, or raise LeaseLost. True where somebody else wrote since: read the rows again."""
+    run = held.run
+    with connection.cursor() as cursor:
+        cursor.execute(FENCE, [settings.LEASE_SECONDS, run.pk, run.lease_epoch, held.owner])
+        found = cursor.fetchone()
+    if found is None:
+        raise LeaseLost
+    expected, run.version, held.now = run.version + 1, found[0], found[1]
+    return bool(run.version != expected)
+
+
+def change(held: Held, row: Run | Step | LedgerEntry, **changes: Any) -> None:
+    """Set fields that are not states; written by `flush`."""
+    dirty = held.dirty.get(id(row))
+    if dirty is None:
+        dirty = held.dirty[id(row)] = Dirty(row, row.state)
+    for name, value in changes.items():
+        setattr(row, name, value)
+        dirty.fields.add(name)
+    if isinstance(row, Step):
+        held.views.pop(row.number, None)
+
+
+def record(
+    held: Held,
+    kind: str,
+    step: Step | None = None,
+    *,
+    before: str = "",
+    after: str = "",
+    actor: str = ENGINE,
+    data: dict[str, Any] | None = None,
+) -> None:
+    """Append a line to the record."""
+    held.events.append(
+        Event(run=held.run, step=step, kind=kind, before=before, after=after, actor=actor, data=data or {})
+    )
+
+
+def _move(
+    held: Held,
+    row: Run | Step | LedgerEntry,
+    moves: Mapping[Any, frozenset[Any]],
+    state: Any,
+    fields: dict[str, Any],
+) -> str:
+    before = type(state)(row.state)
+    if state not in moves[before]:
+        raise IllegalMove(f"{row} may not go from {before} to {state}")
+    change(held, row, state=state, **fields)
+    return str(before)
+
+
+def move_run(held: Held, state: RunState, *, actor: str = ENGINE, why: Any = None, **fields: Any) -> None:
+    """Move the run, and say so in the record."""
+    if state in RUN_ENDS:
+        fields["ended_at"] = held.now
+    before = _move(held, held.run, RUN_MOVES, state, fields)
+    data = {"why": why} if why is not None else {}
+    record(held, f"run.{state}", before=before, after=str(state), actor=actor, data=data)
+
+
+def move_step(
+    held: Held, step: Step, state: StepState, *, actor: str = ENGINE, data: Any = None, **fields: Any
+) -> None:
+    """Move a step, and say so in the record."""
+    before = _move(held, step, STEP_MOVES, state, fields)
+    record(held, f"step.{state}", step, before=before, after=str(state), actor=actor, data=data)
+
+
+def move_entry(held: Held, entry: LedgerEntry, state: EntryState, **fields: Any) -> None:
+    """Move a ledger entry; the step's own line in the record tells it."""
+    _move(held, entry, ENTRY_MOVES, state, fields)
+
+
+def flush(held: Held) -> None:
+    """Write what changed: every row by a guarded update that must hit it, then the events."""
+    for dirty in held.dirty.values():
+        row = dirty.row
+        values = {name: getattr(row, name) for name in dirty.fields}
+        if type(row)._default_manager.filter(pk=row.pk, state=dirty.stored).update(**values) != 1:
+            raise LeaseLost
+    Event.objects.bulk_create(held.events)
+    held.dirty.clear()
+    held.events.clear()
+
+
+def forget(held: Held, steps: Iterable[Step]) -> None:
+    """Take freshly read rows in place of those in memory."""
+    held.dirty.clear()
+    held.steps = list(steps)
+    held.settled = 0
+    held.views.clear()
+    held.rulings.clear()

@@ -1,0 +1,60 @@
+"""`stalwart serve`: everything for one machine."""
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+from django.db import Error as DatabaseError
+
+from stalwart_site.embedded_postgres import EmbeddedPostgresError
+from stalwart_site.house import House, HouseError, Plan
+from stalwart_site.processes import StopSignals
+from stalwart_site.state_folder import StateFolderError
+
+
+class Command(BaseCommand):
+    """Exit codes: 0 stopped by a signal, 1 could not start (one line on stderr), 2 usage."""
+
+    help = "Run everything on this machine: database, web server, workers, sweep, practice services."
+    requires_system_checks: list[str] = []  # noqa: RUF012 (Django's own name and type)
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
+        parser.add_argument(
+            "--port", type=int, default=8700, help="port of the console (default: %(default)s)"
+        )
+        parser.add_argument(
+            "--services-port",
+            type=int,
+            default=8701,
+            help="port of the practice services (default: %(default)s)",
+        )
+        parser.add_argument(
+            "--workers", type=int, default=settings.WORKERS, help="worker processes (default: %(default)s)"
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        signals = StopSignals()
+        plan = Plan(options["host"], options["port"], options["services_port"], options["workers"])
+        try:
+            with House(plan, signals, self._log) as house:
+                if house.open():
+                    self._greet(plan)
+                    house.watch()
+                    self.stdout.write("Stopping; a second Ctrl-C hurries.")
+        except (HouseError, StateFolderError, EmbeddedPostgresError, DatabaseError) as error:
+            raise CommandError(" ".join(str(error).split())) from error
+
+    def _log(self, line: str) -> None:
+        self.stderr.write(line)
+
+    def _greet(self, plan: Plan) -> None:
+        from runs.demo import LOGINS  # needs the models
+
+        self.stdout.write(f"Stalwart is at {plan.url}   (practice services: {plan.services_url})")
+        self.stdout.write("Sign in as")
+        for name, role, password in LOGINS:
+            self.stdout.write(f"  {name:<12} {password:<16} {role}")
+        self.stdout.write("Ctrl-C stops everything.")
+        self.stdout.flush()

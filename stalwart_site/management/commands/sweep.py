@@ -1,0 +1,28 @@
+"""`stalwart sweep`: finds what is due or was left behind, and wakes the workers for it."""
+
+import threading
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from runs.recovery import sweep_forever
+from stalwart_site.processes import StopSignals
+
+
+class Command(BaseCommand):
+    """Exit codes: 0 stopped by a signal, 1 the sweep ended by itself."""
+
+    help = "Run the sweep until SIGTERM. Several may run; they do not disturb each other."
+    requires_system_checks: list[str] = []  # noqa: RUF012 (Django's own name and type)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        signals, stop = StopSignals(), threading.Event()
+        sweeper = threading.Thread(target=sweep_forever, args=(stop,), name="sweep", daemon=True)
+        sweeper.start()
+        while sweeper.is_alive() and not signals.wait(0.5):
+            pass
+        ended_by_itself = not signals.count
+        stop.set()
+        sweeper.join(timeout=10)
+        if ended_by_itself:
+            raise CommandError("the sweep ended by itself")

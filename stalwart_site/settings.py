@@ -1,0 +1,224 @@
+"""Settings, all of them read from the environment, with defaults that suit one machine.
+
+Every duration is in seconds. Durations that decide how fast the engine reacts (lease, back-off, sweep)
+are seconds apart in production and short in tests.
+"""
+
+import os
+from pathlib import Path
+
+import dj_database_url
+from csp.constants import NONE, SELF
+
+from stalwart_site import state_folder
+from stalwart_site.embedded_postgres import url_of
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+STATE_DIR = Path(os.environ.get("STALWART_HOME") or BASE_DIR / ".stalwart").absolute()
+
+
+def _flag(name: str) -> bool:
+    return os.environ.get(name, "").lower() in {"1", "true", "yes", "on"}
+
+
+def _seconds(name: str, default: float) -> float:
+    return float(os.environ.get(name, default))
+
+
+def _list(name: str, default: str = "") -> list[str]:
+    return [part.strip() for part in os.environ.get(name, default).split(",") if part.strip()]
+
+
+# --- Who we are -------------------------------------------------------------------------------------
+DEBUG = _flag("STALWART_DEBUG")
+# Practice only: `--fault` and `--interrupt` are refused unless this (or DEBUG) is on.
+FAULTS_ALLOWED = DEBUG or _flag("STALWART_FAULTS")
+# `stalwart serve` makes a key and keeps it in the state folder, for every command of this machine.
+SECRET_KEY = (
+    os.environ.get("STALWART_SECRET_KEY")
+    or state_folder.secret_key(STATE_DIR)
+    or "insecure-key-of-a-practice-machine"
+)
+ALLOWED_HOSTS = _list("STALWART_HOSTS", "localhost,127.0.0.1,[::1]")
+CSRF_TRUSTED_ORIGINS = _list("STALWART_ORIGINS")
+
+INSTALLED_APPS = [
+    "runs.apps.RunsConfig",
+    "approvals.apps.ApprovalsConfig",
+    "stalwart_site.apps.SiteConfig",
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.humanize",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.postgres",
+    "whitenoise.runserver_nostatic",
+    "django.contrib.staticfiles",
+    "axes",
+    "csp",
+    "django_htmx",
+    "django_q",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
+    "pgtrigger",
+    "rest_framework",
+]
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+    "axes.middleware.AxesMiddleware",
+]
+
+ROOT_URLCONF = "stalwart_site.urls"
+WSGI_APPLICATION = "stalwart_site.wsgi.application"
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    },
+]
+
+# --- The database: PostgreSQL everywhere -------------------------------------------------------------
+# Without DATABASE_URL it is the embedded server, which `stalwart serve` starts; its address follows from the
+# state folder, so every command of this machine finds it.
+DATABASES = {
+    "default": dj_database_url.parse(
+        os.environ.get("DATABASE_URL") or url_of(STATE_DIR / "postgres"),
+        conn_max_age=600,
+        conn_health_checks=True,
+    )
+}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+# --- Sign-in -----------------------------------------------------------------------------------------
+AUTHENTICATION_BACKENDS = ["axes.backends.AxesStandaloneBackend", "django.contrib.auth.backends.ModelBackend"]
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in ("UserAttributeSimilarityValidator", "MinimumLengthValidator", "CommonPasswordValidator")
+]
+LOGIN_URL = "login"
+LOGIN_REDIRECT_URL = "needs-you"
+LOGOUT_REDIRECT_URL = "login"
+AXES_FAILURE_LIMIT = 10
+AXES_COOLOFF_TIME = 0.25  # hours
+AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
+AXES_RESET_ON_SUCCESS = True
+
+SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = "Lax"
+CSRF_COOKIE_SAMESITE = "Lax"
+# One machine is plain HTTP on localhost; behind TLS, STALWART_TLS=1 makes every cookie secure.
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = _flag("STALWART_TLS")
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if _flag("STALWART_TLS") else None
+SECURE_HSTS_SECONDS = 31_536_000 if _flag("STALWART_TLS") else 0
+X_FRAME_OPTIONS = "DENY"
+SECURE_REFERRER_POLICY = "same-origin"
+
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": [NONE],
+        "script-src": [SELF],
+        "style-src": [SELF],
+        "img-src": [SELF, "data:"],
+        "font-src": [SELF],
+        "connect-src": [SELF],
+        "form-action": [SELF],
+        "frame-ancestors": [NONE],
+        "base-uri": [NONE],
+    }
+}
+
+# --- Static files, language, time --------------------------------------------------------------------
+STATIC_URL = "static/"
+STATIC_ROOT = STATE_DIR / "static"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
+}
+LANGUAGE_CODE = "en"
+TIME_ZONE = os.environ.get("STALWART_TIME_ZONE", "UTC")
+USE_TZ = True
+
+# --- The engine --------------------------------------------------------------------------------------
+# Agent files this installation serves; each is an agent.yaml.
+AGENT_FILES = [Path(path) for path in _list("STALWART_AGENTS", str(BASE_DIR / "examples/desk/agent.yaml"))]
+LEASE_SECONDS = _seconds("STALWART_LEASE_SECONDS", 30)
+CALL_TIMEOUT_SECONDS = _seconds("STALWART_CALL_TIMEOUT_SECONDS", 10)
+RETRY_SECONDS = _seconds("STALWART_RETRY_SECONDS", 2)  # first back-off; doubles each time
+SWEEP_SECONDS = _seconds("STALWART_SWEEP_SECONDS", 1)
+RENUDGE_SECONDS = _seconds("STALWART_RENUDGE_SECONDS", 5)
+QUESTION_SECONDS = _seconds("STALWART_QUESTION_SECONDS", 3600)  # after this a question escalates
+# Where `stalwart serve` runs the practice services, unless we are told.
+SERVICES_URL = (
+    os.environ.get("STALWART_SERVICES_URL")
+    or state_folder.record(STATE_DIR).get("services_url")
+    or "http://127.0.0.1:8701"
+)
+
+# --- The queue: it wakes workers and holds no truth ---------------------------------------------------
+WORKERS = int(os.environ.get("STALWART_WORKERS", "2"))
+TASK_TIMEOUT_SECONDS = int(_seconds("STALWART_TASK_TIMEOUT_SECONDS", 120))
+Q_CLUSTER = {
+    # The name salts the signature of every task: it is the same on every machine.
+    "name": "stalwart",
+    "orm": "default",
+    "workers": WORKERS,
+    "queue_limit": WORKERS,
+    "bulk": 1,
+    "poll": 0.2,
+    "timeout": TASK_TIMEOUT_SECONDS,
+    "retry": 3 * TASK_TIMEOUT_SECONDS + 1,
+    "ack_failures": True,
+    "save_limit": -1,
+    "catch_up": False,
+    "max_rss": 150 * 1024,  # KiB; a worker past it is replaced after its task
+    "label": "Queue",
+}
+
+# A worker told to stop gives its calls in flight this long; a cluster whose oldest nudge waits longer than the
+# second is replaced.
+DRAIN_SECONDS = _seconds("STALWART_DRAIN_SECONDS", 30)
+STALL_SECONDS = _seconds("STALWART_STALL_SECONDS", 60)
+
+# --- The API -----------------------------------------------------------------------------------------
+REST_FRAMEWORK = {
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "Stalwart",
+    "DESCRIPTION": "The REST API through which agents write to the real world.",
+    "VERSION": "1",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    "REDOC_DIST": "SIDECAR",
+}
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["stderr"], "level": os.environ.get("STALWART_LOG_LEVEL", "WARNING")},
+}

@@ -1,0 +1,384 @@
+"""The engine's loop as the model has it. runs/engine.py conforms to this page.
+
+The loop takes a run, asks the core what is next, does it, and asks again, until the answer is `Wait`:
+
+    view = load(run)                                       # under the lease, at the database's time
+    while not isinstance(action := next_action(view), Wait):
+        apply(action)                                      # below; the view is kept current
+    release(run, action)
+
+What each action does. "Commits" is one transaction; a step's changes are those of runs/outcomes.py.
+
+    Check(n)      asks the rulebook. The verdict goes to the step's `check`: allowed, refused, or ask. It is ask
+                  where the tool wants a confirmation and the step is `proposed` (never for an undo), or where
+                  the call is no longer the one that was approved. Allowed moves `proposed` to `approved`. It
+                  stays in memory and is committed with what follows: a crash forgets it.
+    Ask(n, kind)  commits the step as `needs_approval` (confirm), `unknown` (outcome) or `undo_stuck` (undo).
+                  The person's answer is written to the step's `answer`; the engine reads it when it is nudged.
+    Settle(n, s)  commits `outcomes.settled(step, s)`.
+    Send(n)       1. commits `outcomes.sending(...)`, the outcome before it in the same commit; that commit reads
+                     a cancel back and does not commit the intent if there is one;
+                  2. calls the tool, outside any transaction, at once;
+                  3. `outcomes.called(...)`, committed with the next thing that is committed.
+    LookUp(n)     asks the lookup tool, then commits `outcomes.looked_up(...)`.
+    Undo(n)       binds the undo. Bound: commits a new step, `undoes` n, `proposed`, with the next number and a
+                  budget of 4. It cannot be bound: commits n's `undo` as ''.
+    RollBack      commits the run as `rolling_back` and every forward step that has neither ended nor is in
+                  flight as `cancelled`. Where an operator asked for it: his request is used up, and the answer
+                  `abandon` of an undo that is stuck becomes `retry`.
+    HandOver      commits the run as `handed_over` and its steps as RollBack does.
+    Rewind        commits `rewound`.
+    Finish(s)     commits the run as s.
+    Wait(on)      releases the run: `waiting` or `stuck` for a person, `open` for the agent, `ready` or
+                  `rolling_back` with `due_at` for a time. Claimed again it is `running` or `rolling_back`. The
+                  state at rest makes no difference to the core (asserted), so the model leaves it out.
+
+Whenever an undo becomes `performed`, its write becomes `undone` in the same commit.
+
+A crash is followed by a take-over, which commits `outcomes.interrupted(step)` for each step that is `sent` and
+has no `doubt`. Where the recovery of its task says undo (`compensate`), the same commit does what RollBack does
+or, with `runs: keep`, HandOver. A lost lease is a crash. A crash anywhere else than around a call changes
+nothing but that, since nothing else is held in memory only.
+
+Apart from the loop, at any moment: time passes; a call on the wire lands; a person answers a parked step; the
+run is cancelled; its agent proposes a step, or closes the run; an operator undoes a run that has ended. The
+first word of a move's name says whose it is.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from runs import next_action as _next_action
+from runs import outcomes
+from runs.actions import Action, Ask, Check, Finish, HandOver, LookUp, Rewind, RollBack, Send, Settle, Undo, Wait
+from runs.states import IN_FLIGHT, PARKED, RUN_BACKWARD, RUN_ENDS, RunState, StepState
+from runs.view import RunView, StepView
+from tests.model import world
+from tests.model.world import NOW, PAUSE, SETTLE, TICK, UNDO_TOOLS, Key, Tool
+
+ABSENT = frozenset(StepState) - IN_FLIGHT - {StepState.PERFORMED, StepState.UNDONE}
+QUESTIONS = {"confirm": StepState.NEEDS_APPROVAL, "outcome": StepState.UNKNOWN, "undo": StepState.UNDO_STUCK}
+BUDGET, UNDO_BUDGET = 3, 4
+
+
+@dataclass(frozen=True)
+class Core:
+    """The functions under test: the real ones, or the same with one rule taken out."""
+
+    next_action: Callable[[RunView], Action] = _next_action.next_action
+    sending: Callable[..., dict[str, Any]] = outcomes.sending
+    called: Callable[..., dict[str, Any]] = outcomes.called
+    looked_up: Callable[..., dict[str, Any]] = outcomes.looked_up
+    interrupted: Callable[..., dict[str, Any]] = outcomes.interrupted
+    settled: Callable[..., dict[str, Any]] = outcomes.settled
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a run is to do, and what may happen to it."""
+
+    tools: tuple[Tool, ...]
+    mode: str = "atomic"
+    rollback: str = "ordered"
+    opened: bool = False  # its agent proposes the steps one by one
+    faults: int = -1  # how many may happen; -1: any number
+    truthful: bool = True
+    undos: tuple[Tool, ...] = tuple(world.undo_tools())
+    undo_names_an_undo: bool = True  # the tool that undoes is itself a write with an undo
+
+    def __str__(self) -> str:
+        names = ", ".join(tool.name for tool in self.tools)
+        return f"[{names}] {self.mode} {self.rollback}{' open' if self.opened else ''}"
+
+
+class State(NamedTuple):
+    """All there is at one moment: the rows, the world, and what is left of the faults."""
+
+    run: RunView
+    keys: tuple[Key, ...]
+    faults: int = -1
+    later_undo: bool = False  # an operator asked for an undo after the end
+    died: bool = False  # ended by a recovery that does not resume
+    deal: str = ""  # what broke on the way, if anything
+
+
+class Move(NamedTuple):
+    """One thing that happens. `changes` are the states that steps went through, by number."""
+
+    name: str
+    after: State
+    changes: tuple[tuple[int, StepState, StepState], ...] = ()
+    sent: int = 0
+
+
+def start(plan: Plan) -> State:
+    """The run as it was created: with all its steps, or open and with none."""
+    steps = () if plan.opened else tuple(_proposed(plan, index) for index in range(len(plan.tools)))
+    run = RunView(
+        state=RunState.RUNNING, now=NOW, steps=steps, mode=plan.mode, rollback=plan.rollback, opened=plan.opened
+    )
+    return State(run, tuple(Key() for _ in steps), plan.faults)
+
+
+def _proposed(plan: Plan, index: int) -> StepView:
+    tool = plan.tools[index]
+    return StepView(
+        index + 1,
+        StepState.PROPOSED,
+        tool.name,
+        writes=tool.writes,
+        irreversible=tool.irreversible,
+        undo="undo" if tool.undo else "",
+        retry_safe=tool.retry_safe,
+        lookup=tool.lookup,
+        budget=BUDGET,
+    )
+
+
+def tool_of(plan: Plan, step: StepView) -> Tool:
+    """The tool that a step calls."""
+    return UNDO_TOOLS[step.tool] if step.undoes else plan.tools[step.number - 1]
+
+
+# The engine ---------------------------------------------------------------------------------------------------
+
+
+def engine_moves(core: Core, plan: Plan, state: State, action: Action) -> Iterator[Move]:
+    """Everything that can come of doing this action."""
+    run = state.run
+    match action:
+        case Check(number):
+            yield from _check(plan, state, run.steps[number - 1])
+        case Ask(number, kind):
+            yield _step(f"engine asks {kind} of {number}", state, number, {"state": QUESTIONS[kind]})
+        case Send(number):
+            yield from _send(core, plan, state, run.steps[number - 1])
+        case LookUp(number):
+            yield from _look_up(core, state, run.steps[number - 1])
+        case Settle(number, to):
+            yield _settle(core, state, run.steps[number - 1], to)
+        case Undo(number):
+            yield from _undo(plan, state, run.steps[number - 1])
+        case RollBack(kind):
+            yield _end_forward(f"engine rolls back ({kind})", state, RunState.ROLLING_BACK)
+        case HandOver(kind):
+            yield _end_forward(f"engine hands over ({kind})", state, RunState.HANDED_OVER)
+        case Rewind():
+            yield Move("engine rewinds", state._replace(run=replace(run, rewound=True)))
+        case Finish(end):
+            yield Move(f"engine finishes {end}", state._replace(run=replace(run, state=end)))
+        case Wait():
+            return
+
+
+def _step(name: str, state: State, number: int, changes: dict[str, Any], faults: int = 0) -> Move:
+    """Commit changes of one step; with an undo that is performed, its write is undone."""
+    steps = list(state.run.steps)
+    before = steps[number - 1]
+    after = steps[number - 1] = replace(before, **changes)
+    moved = [] if before.state is after.state else [(number, before.state, after.state)]
+    if after.undoes and moved and after.state is StepState.PERFORMED:
+        write = steps[after.undoes - 1]
+        steps[after.undoes - 1] = replace(write, state=StepState.UNDONE)
+        moved.append((write.number, write.state, StepState.UNDONE))
+    run = replace(state.run, steps=tuple(steps))
+    return Move(name, state._replace(run=run, faults=state.faults - faults), tuple(moved))
+
+
+def _then(first: Move, second: Move) -> Move:
+    return Move(second.name, second.after, first.changes + second.changes, first.sent or second.sent)
+
+
+def _key(state: State, number: int, key: Key) -> State:
+    return state._replace(keys=(*state.keys[: number - 1], key, *state.keys[number:]))
+
+
+def _check(plan: Plan, state: State, step: StepView) -> Iterator[Move]:
+    tool, number = tool_of(plan, step), step.number
+    confirm = tool.confirm and not step.undoes
+    proposed = step.state is StepState.PROPOSED
+    if confirm and proposed:
+        yield _step(f"engine checks {number}: ask", state, number, {"check": "ask"})
+    else:
+        changes = {"check": "allowed"} | ({"state": StepState.APPROVED} if proposed else {})
+        yield _step(f"engine checks {number}: allowed", state, number, changes)
+    if state.faults:
+        yield _step(f"engine checks {number}: refused", state, number, {"check": "refused"}, 1)
+        if confirm and step.state is StepState.APPROVED:
+            changed = _key(state, number, state.keys[number - 1]._replace(approved=False))
+            yield _step(f"engine checks {number}: changed, ask", changed, number, {"check": "ask"}, 1)
+
+
+def _send(core: Core, plan: Plan, state: State, step: StepView) -> Iterator[Move]:
+    """The intent is committed; then the call, in every way it can go; then what the engine makes of it."""
+    tool, number = tool_of(plan, step), step.number
+    retention = tool.retention * TICK if tool.retention else None
+    intent = _step(
+        f"engine sends {number}", state, number, core.sending(step, NOW, SETTLE * TICK, retention)
+    )._replace(sent=number)
+    sent = intent.after.run.steps[number - 1]
+    for way in world.ways_of_a_call(tool, step.undoes is not None, state.keys[number - 1]):
+        if way.faults and not state.faults:
+            continue
+        there = _key(intent.after, number, way.key)
+        name = f"engine sends {number}: {way.name}"
+        if way.verdict:
+            changes = core.called(sent, way.verdict, NOW, PAUSE * TICK)
+            yield _then(intent, _step(name, there, number, changes, way.faults))
+            continue
+        resumed = _then(intent, _step(name, there, number, core.interrupted(sent), way.faults))
+        yield resumed
+        if state.run.state not in RUN_BACKWARD:
+            yield _then(resumed, compensated(resumed))
+
+
+def compensated(resumed: Move) -> Move:
+    """The take-over of a run whose recovery says undo; with `runs: keep`, a ticket."""
+    to = RunState.HANDED_OVER if resumed.after.run.mode == "keep" else RunState.ROLLING_BACK
+    return _end_forward(f"{resumed.name}, recovery does not resume", resumed.after, to, died=True)
+
+
+def _look_up(core: Core, state: State, step: StepView) -> Iterator[Move]:
+    for answer, faults in world.what_a_lookup_says(state.keys[step.number - 1]):
+        if faults and not state.faults:
+            continue
+        changes = core.looked_up(step, answer, NOW, PAUSE * TICK)
+        yield _step(f"engine looks {step.number} up: {answer}", state, step.number, changes, faults)
+
+
+def _settle(core: Core, state: State, step: StepView, to: StepState) -> Move:
+    key = state.keys[step.number - 1]
+    if step.answer == "approve":
+        key = key._replace(approved=True)
+    if step.answer == "send_again":
+        key = key._replace(again=True)
+    answer = f" ({step.answer})" if step.answer else ""
+    changes = core.settled(step, to)
+    return _step(f"engine settles {step.number} as {to}{answer}", _key(state, step.number, key), step.number, changes)
+
+
+def _undo(plan: Plan, state: State, write: StepView) -> Iterator[Move]:
+    run = state.run
+    for tool in plan.undos:
+        step = StepView(
+            len(run.steps) + 1,
+            StepState.PROPOSED,
+            tool.name,
+            undo="redo" if plan.undo_names_an_undo else "",
+            undoes=write.number,
+            retry_safe=tool.retry_safe,
+            lookup=tool.lookup,
+            budget=UNDO_BUDGET,
+        )
+        after = state._replace(run=replace(run, steps=(*run.steps, step)), keys=(*state.keys, Key()))
+        yield Move(f"engine undoes {write.number} by {tool.name} as {step.number}", after)
+    if state.faults:
+        yield _step(f"engine cannot bind the undo of {write.number}", state, write.number, {"undo": ""}, 1)
+
+
+def _end_forward(name: str, state: State, to: RunState, died: bool = False) -> Move:
+    """RollBack and HandOver: what was not sent never will be."""
+    run, steps, moved = state.run, [], []
+    for step in run.steps:
+        if step.undoes is None and not step.ended and step.state not in IN_FLIGHT:
+            moved.append((step.number, step.state, StepState.CANCELLED))
+            step = replace(step, state=StepState.CANCELLED)
+        if run.undo_requested and step.answer == "abandon":
+            step = replace(step, answer="retry")
+        steps.append(step)
+    run = replace(run, state=to, steps=tuple(steps), undo_requested=False)
+    return Move(name, state._replace(run=run, died=state.died or died), tuple(moved))
+
+
+# Everything else ----------------------------------------------------------------------------------------------
+
+
+def other_moves(plan: Plan, state: State) -> Iterator[Move]:
+    """What may happen at any moment, whoever holds the run."""
+    yield from _the_world(plan, state)
+    yield from _people(plan, state)
+    yield from _the_agent(plan, state)
+    run = state.run
+    if run.state is RunState.RUNNING and not run.cancelled and state.faults:
+        cancelled = state._replace(run=replace(run, cancelled=True), faults=state.faults - 1)
+        yield Move("person cancels the run", cancelled)
+    if run.state is RunState.RUNNING and state.faults:
+        crash = Move("crash", state._replace(faults=state.faults - 1))
+        yield _then(crash, compensated(crash))
+    if run.state in RUN_ENDS and not state.later_undo:
+        asked = state._replace(run=replace(run, undo_requested=True), later_undo=True)
+        yield Move("person asks to undo the run", asked)
+
+
+def _the_world(plan: Plan, state: State) -> Iterator[Move]:
+    for step, key in zip(state.run.steps, state.keys, strict=True):
+        if key.wire:
+            for landed in world.landings(key, tool_of(plan, step)):
+                yield Move(f"world: the call of {step.number} lands", _key(state, step.number, landed))
+    if _something_lies_ahead(state):
+        steps = tuple(_tick(step) for step in state.run.steps)
+        keys = tuple(world.tick(key) for key in state.keys)
+        yield Move("world: time passes", state._replace(run=replace(state.run, steps=steps), keys=keys))
+
+
+def _something_lies_ahead(state: State) -> bool:
+    times = ((step.due_at, step.settles_at, step.resend_until) for step in state.run.steps)
+    return any(at and at > NOW for three in times for at in three) or any(
+        key.wire or key.memory > 0 for key in state.keys
+    )
+
+
+def _nearer(at: datetime | None) -> datetime | None:
+    return max(at - TICK, NOW) if at else None
+
+
+def _tick(step: StepView) -> StepView:
+    if not (step.due_at or step.settles_at or step.resend_until):
+        return step
+    due = _nearer(step.due_at)
+    return replace(
+        step,
+        due_at=due if due and due > NOW else None,
+        settles_at=_nearer(step.settles_at),
+        resend_until=_nearer(step.resend_until),
+    )
+
+
+def _people(plan: Plan, state: State) -> Iterator[Move]:
+    for step, key in zip(state.run.steps, state.keys, strict=True):
+        if step.state in PARKED and not step.answer and state.run.state not in RUN_ENDS:
+            for answer, said in _answers(plan, step, key):
+                move = _step(f"person says {answer} of {step.number}", state, step.number, {"answer": answer})
+                yield move._replace(after=_key(move.after, step.number, said))
+
+
+def _answers(plan: Plan, step: StepView, key: Key) -> Iterator[tuple[str, Key]]:
+    """What a person may say; before the call has settled the API takes only 'happened'."""
+    if step.state is StepState.NEEDS_APPROVAL:
+        yield from ((answer, key) for answer in ("approve", "skip", "cancel_all"))
+    elif step.state is StepState.UNKNOWN:
+        truth = "happened" if key.landed else "did_not_happen"
+        settled = step.settles_at is None or step.settles_at <= NOW
+        for answer in ("happened", "did_not_happen"):
+            if (settled or answer == "happened") and (answer == truth or not plan.truthful):
+                yield answer, key._replace(lied=key.lied or answer != truth)
+        if settled:
+            yield "send_again", key
+    else:
+        yield "retry", key
+        yield "done_by_hand", key._replace(landed=key.landed or 1)
+        yield "abandon", key
+
+
+def _the_agent(plan: Plan, state: State) -> Iterator[Move]:
+    """It proposes when it has seen the outcome of its last call, or says that it is done."""
+    run = state.run
+    if not run.opened or run.state is not RunState.RUNNING or run.current:
+        return
+    if len(run.steps) < len(plan.tools):
+        steps = (*run.steps, _proposed(plan, len(run.steps)))
+        after = state._replace(run=replace(run, steps=steps), keys=(*state.keys, Key()))
+        yield Move(f"agent proposes {len(steps)}", after)
+    yield Move("agent closes the run", state._replace(run=replace(run, opened=False)))
