@@ -48,7 +48,7 @@ from runs.tools.bindings import Unbindable, bind
 from runs.tools.dispatch import Outcome, dispatch
 from runs.tools.lookups import Answer, look_up
 from runs.tools.registry import Call, Tool
-from runs.transitions import ENGINE, Held, change, claim, fence, flush, forget, move_run, move_step, record
+from runs.transitions import ENGINE, Held, change, claim, fence, flush, move_run, move_step, record
 
 UNDO_BUDGET = 4  # an undo has four sends in all
 
@@ -161,7 +161,7 @@ def _take(run_id: int, owner: str) -> Held | None:
     held = claim(run_id, owner)
     if held is None:
         return None
-    held.steps = load_steps(held)
+    held.take(load_steps(held))
     spec = agent(held.run.thread.agent)
     for step in held.steps:
         if step.state == StepState.SENT and not step.doubt:
@@ -181,7 +181,7 @@ def _read_again(held: Held) -> None:
     version, lease_owner = held.run.version, held.run.lease_owner
     held.run.refresh_from_db()
     assert (held.run.version, held.run.lease_owner) == (version, lease_owner)
-    forget(held, load_steps(held))
+    held.take(load_steps(held))
 
 
 def _decide(held: Held, spec: AgentSpec) -> Job | None:
@@ -219,6 +219,7 @@ def _record(held: Held, action: Action, spec: AgentSpec) -> None:
             _add_undo(held, held.step(number), spec)
         case RollBack():
             _stop(held, action)
+            _revive_undos(held)
             move_run(held, RunState.ROLLING_BACK, why=held.run.stop)
         case Rewind():
             rewind.rewind(held)
@@ -238,7 +239,7 @@ def _check(held: Held, step: Step, spec: AgentSpec) -> None:
     if ruling.verdict == "ask" and _was_approved(step, tool):
         ruling = Ruling("allowed", "approved", ruling.version)
     held.rulings[step.number] = ruling
-    held.views.pop(step.number, None)
+    held.touch(step)
 
 
 def _was_approved(step: Step, tool: Tool | None) -> bool:
@@ -314,7 +315,7 @@ def _add_undo(held: Held, write: Step, spec: AgentSpec) -> None:
         undoes=write,
         budget=UNDO_BUDGET,
     )
-    held.steps.append(step)
+    held.append(step)
     record(held, "step.proposed", step, after=StepState.PROPOSED, data={"undoes": write.number})
 
 
@@ -332,6 +333,14 @@ def _stop(held: Held, action: RollBack | HandOver) -> None:
     for other in held.steps:
         if other.undoes_id is None and other.state in UNSENT:
             move_step(held, other, StepState.CANCELLED, actor=other.answered_by or ENGINE, answer="")
+
+
+def _revive_undos(held: Held) -> None:
+    """An abandoned undo is tried anew when an operator asks for the undo after all."""
+    change(held, held.run, undo_requested_at=None)
+    for step in held.steps:
+        if step.undoes_id and step.state == StepState.CANCELLED:
+            move_step(held, step, StepState.PROPOSED, budget=step.calls + UNDO_BUDGET, due_at=None)
 
 
 def _why(held: Held, kind: str, step: Step | None) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from runs.models import Attempt, LedgerEntry, Step
 from runs.states import EntryState, StepState
 from runs.tools.dispatch import Outcome
 from runs.tools.registry import Tool
-from runs.transitions import Held, change, move_entry, move_step, record
+from runs.transitions import Held, add, change, move_entry, move_step, record
 from runs.view import StepView
 
 ENTRY_OF_STEP = {
@@ -36,60 +36,51 @@ def intend(held: Held, step: Step, view: StepView, tool: Tool, rule: str) -> Att
     settle_after = timedelta(seconds=tool.settle_after or 2 * timeout_of(tool))
     retention = timedelta(seconds=tool.key_retention) if tool.key_retention else None
     changes = outcomes.sending(view, held.now, settle_after, retention)
-    del changes["check"]  # kept in memory: the ruling was used up
-    entry = step.entry or _new_entry(held, step, tool)
+    del changes["check"], changes["state"]  # the ruling was kept in memory, and is used up
+    entry = _entry(held, step, tool)
+    changes |= {"entry": entry, "sent_at": held.now}
+    said = {"key": entry.key, "attempt": changes["calls"], "rules": rule}
+    if step.state == StepState.PROPOSED:
+        move_step(held, step, StepState.APPROVED, data={"rules": rule})
+    if step.state == StepState.SENT:
+        change(held, step, **changes)
+        record(held, "step.sent_again", step, data=said)
+    else:
+        move_step(held, step, StepState.SENT, data=said, **changes)
+    return _attempt(held, step, entry)
+
+
+def _entry(held: Held, step: Step, tool: Tool) -> LedgerEntry:
+    """The entry of a step, counted up for one more call."""
+    entry = step.entry
+    if entry is None:
+        key = step_key(str(step.thread_id), step.number, step.tool, step.args)
+        entry = LedgerEntry(key=key, tool=step.tool, args=step.args, fingerprint=tool.fingerprint)
+        entry.calls, entry.first_sent_at, entry.last_sent_at = 1, held.now, held.now
+        add(held, entry)
+        return entry
     if entry.state != EntryState.INTENDED:
         move_entry(held, entry, EntryState.INTENDED)
     change(held, entry, calls=entry.calls + 1, last_sent_at=held.now)
-    if step.state == StepState.SENT:
-        del changes["state"]
-        change(held, step, entry=entry, sent_at=held.now, **changes)
-        record(held, "step.sent_again", step, data={"attempt": changes["calls"], "rules": rule})
-    else:
-        if step.state == StepState.PROPOSED:
-            move_step(held, step, StepState.APPROVED, data={"rules": rule})
-        state = changes.pop("state")
-        move_step(
-            held,
-            step,
-            state,
-            data={"key": entry.key, "attempt": changes["calls"], "rules": rule},
-            entry=entry,
-            sent_at=held.now,
-            **changes,
-        )
-    return Attempt.objects.create(
-        entry=entry,
-        step=step,
-        number=step.calls,
-        epoch=held.run.lease_epoch,
-        worker=held.owner,
-        sent_at=held.now,
-    )
+    return entry
 
 
-def _new_entry(held: Held, step: Step, tool: Tool) -> LedgerEntry:
-    return LedgerEntry.objects.create(
-        key=step_key(str(step.thread_id), step.number, step.tool, step.args),
-        tool=step.tool,
-        args=step.args,
-        fingerprint=tool.fingerprint,
-        first_sent_at=held.now,
-    )
+def _attempt(held: Held, step: Step, entry: LedgerEntry) -> Attempt:
+    epoch, number = held.run.lease_epoch, step.calls
+    attempt = Attempt(entry=entry, step=step, number=number, epoch=epoch, worker=held.owner, sent_at=held.now)
+    add(held, attempt)
+    return attempt
 
 
 def settle(held: Held, step: Step, attempt: Attempt, outcome: Outcome, changes: dict[str, Any]) -> None:
     """Record what became of an attempt, and what the step becomes by it."""
-    attempt.verdict, attempt.finished_at = outcome.verdict, held.now
-    attempt.error_class, attempt.error = outcome.error_class, outcome.error
-    attempt.save(update_fields=["verdict", "finished_at", "error_class", "error"])
+    failed = {"error_class": outcome.error_class, "error": outcome.error}
+    change(held, attempt, verdict=outcome.verdict, finished_at=held.now, **failed)
     said = {"verdict": str(outcome.verdict), "attempt": attempt.number}
     if outcome.error_class:
-        said |= {"error_class": outcome.error_class, "error": outcome.error}
-    fields = {"error_class": outcome.error_class, "error": outcome.error}
-    if outcome.verdict in ("refused", "raised"):
-        fields["reason"] = str(outcome.verdict)
-    apply(held, step, changes | fields, result=outcome.result, data=said, quiet="step.attempt_ended")
+        said |= failed
+    reason = str(outcome.verdict) if outcome.verdict in ("refused", "raised") else ""
+    apply(held, step, changes | failed | {"reason": reason}, result=outcome.result, data=said, quiet="step.attempt_ended")
 
 
 def apply(

@@ -1,5 +1,7 @@
 """From rows to the frozen snapshot that the core decides on."""
 
+from typing import cast
+
 from runs.agentfile import AgentSpec
 from runs.models import Step
 from runs.states import STEP_ENDS, RunState, StepState
@@ -20,7 +22,7 @@ def run_view(held: Held, spec: AgentSpec) -> RunView:
     return RunView(
         state=RunState(run.state),
         now=held.now,
-        steps=tuple(step_view(held, step, spec) for step in held.steps),
+        steps=_step_views(held, spec),
         mode=run.mode,
         rollback=run.rollback,
         opened=run.opened and run.closed_at is None,
@@ -33,10 +35,18 @@ def run_view(held: Held, spec: AgentSpec) -> RunView:
 
 def step_view(held: Held, step: Step, spec: AgentSpec) -> StepView:
     """One step as the core sees it."""
-    found = held.views.get(step.number)
-    if found is None:
-        found = held.views[step.number] = _step_view(held, step, spec)
+    index = held.places[step.number]
+    found = held.views[index]
+    if found is None or index in held.stale:
+        found = held.views[index] = _step_view(held, step, spec)
+        held.stale.discard(index)
     return found
+
+
+def _step_views(held: Held, spec: AgentSpec) -> tuple[StepView, ...]:
+    for index in tuple(held.stale):
+        step_view(held, held.steps[index], spec)
+    return tuple(cast("list[StepView]", held.views))
 
 
 def _step_view(held: Held, step: Step, spec: AgentSpec) -> StepView:

@@ -132,7 +132,7 @@ class Run(models.Model):
 class LedgerEntry(models.Model):
     """One named change, and what is known of it. One per key, for ever."""
 
-    key = models.CharField(max_length=64, unique=True)
+    key = models.CharField(max_length=64, primary_key=True)
     tool = models.CharField(max_length=100)
     args = models.JSONField()
     fingerprint = models.CharField(max_length=64)
@@ -224,6 +224,7 @@ class Step(models.Model):
 class Attempt(models.Model):
     """One sending of a ledger entry, or one asking of a lookup. `verdict` is '' while it is under way."""
 
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     entry = models.ForeignKey(LedgerEntry, models.PROTECT, related_name="attempts")
     step = models.ForeignKey(Step, models.PROTECT, related_name="attempts")
     number = models.PositiveIntegerField()
@@ -237,7 +238,7 @@ class Attempt(models.Model):
     late = models.BooleanField(default=False)
 
     class Meta:
-        ordering: ClassVar = ["id"]
+        ordering: ClassVar = ["step", "number"]
         constraints: ClassVar = [
             models.UniqueConstraint(fields=["step", "number"], name="one_attempt_per_number"),
         ]

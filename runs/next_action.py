@@ -133,6 +133,8 @@ def _backward(run: RunView) -> Action:
         return Undo(last.number)
     if waits:
         return min(waits, key=lambda wait: (wait.until is None, wait.until or run.now))
+    if any(step.state is StepState.CANCELLED for step in run.undos):
+        return Finish(RunState.ABANDONED)
     if not run.rewound:
         return Rewind()
     return Finish(RunState.ROLLED_BACK if run.ever_wrote else RunState.FAILED)
@@ -151,7 +153,11 @@ def _has_undo(run: RunView, write: StepView) -> bool:
 def _undo(run: RunView, step: StepView) -> Action:
     if step.state is not StepState.UNDO_STUCK:
         return _before_sending(run, step)
-    if step.answer == "abandon":
+    if step.answer == "abandon" and run.rollback == "ordered":
         return Finish(RunState.ABANDONED)
-    settled = {"retry": StepState.APPROVED, "done_by_hand": StepState.PERFORMED}.get(step.answer)
+    settled = {
+        "retry": StepState.APPROVED,
+        "done_by_hand": StepState.PERFORMED,
+        "abandon": StepState.CANCELLED,  # best effort: it speaks of this one alone
+    }.get(step.answer)
     return Settle(step.number, settled) if settled else Wait("person")

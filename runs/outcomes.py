@@ -20,7 +20,12 @@ def back_off(calls: int, first: timedelta) -> timedelta:
 
 
 def sending(step: StepView, now: datetime, settle_after: timedelta, retention: timedelta | None) -> Changes:
-    """The intent is recorded: from here until an outcome is known, the call may be on the wire."""
+    """The intent is recorded: from here until an outcome is known, the call may be on the wire.
+
+    An undo that was answered but not proven is on the wire again. A sending may still land `settle_after`
+    later, so the last one under a key leaves that much before the service forgets the key.
+    """
+    last = now + retention - settle_after if retention else None
     return {
         "state": StepState.SENT,
         "calls": step.calls + 1,
@@ -29,7 +34,8 @@ def sending(step: StepView, now: datetime, settle_after: timedelta, retention: t
         "lookups": 0,
         "due_at": None,
         "settles_at": now + settle_after,
-        "resend_until": step.resend_until or (now + retention if retention else None),
+        "resend_until": step.resend_until or last,
+        "doubt": "no_answer" if step.doubt == "unproven" else step.doubt,
     }
 
 
@@ -41,7 +47,7 @@ def called(step: StepView, verdict: str, now: datetime, pause: timedelta) -> Cha
     """
     if verdict == "performed":
         proven = not (step.undoes and step.lookup)
-        return {"state": StepState.PERFORMED} if proven else {"doubt": "unproven"}
+        return {"state": StepState.PERFORMED} if proven else {"doubt": step.doubt or "unproven"}
     if not step.writes:
         final = verdict in ("refused", "raised")
         return {"state": StepState.FAILED} if final else {"state": StepState.APPROVED, "due_at": now + pause}
@@ -85,10 +91,11 @@ def interrupted(step: StepView) -> Changes:
 def settled(step: StepView, state: StepState) -> Changes:
     """The core moved the step, by the answer it carries or by what was learnt; an answer is used once."""
     changes: Changes = {"state": state, "answer": "", "check": ""}
+    more = max(step.budget, step.calls + 1)
     if step.answer == "send_again":
-        return changes | {"budget": step.calls + 1, "said": "send_again", "due_at": None}
+        return changes | {"budget": more, "said": "send_again", "due_at": None}
     if step.answer == "retry":
-        return changes | {"budget": step.calls + 1, "doubt": "", "said": "", "due_at": None}
+        return changes | {"budget": more, "doubt": "", "said": "", "due_at": None}
     if state is StepState.APPROVED:
         return changes | {"doubt": "", "said": ""}
     return changes

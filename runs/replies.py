@@ -32,7 +32,7 @@ def reply(run: Run, steps: Iterable[Step], spec: AgentSpec, state: RunState) -> 
     steps = list(steps)
     if run.stop is None:
         return _done(steps, spec)
-    return STOPPED + " ".join([_reason(run.stop), *_left(steps, spec, state)])
+    return STOPPED + " ".join([reason_of(run.stop), *_left(steps, spec, state)])
 
 
 def _done(steps: list[Step], spec: AgentSpec) -> str:
@@ -44,7 +44,8 @@ def _done(steps: list[Step], spec: AgentSpec) -> str:
     return " ".join(parts)
 
 
-def _reason(stop: dict[str, Any]) -> str:
+def reason_of(stop: dict[str, Any]) -> str:
+    """Why a run stopped, as its reply begins: `stop` is the column of the run."""
     tool = stop.get("tool", "")
     return {
         "failed": f"{tool} failed ({stop.get('cause')}).",

@@ -136,7 +136,8 @@ STEP_MOVES: Mapping[StepState, frozenset[StepState]] = {
     _S.DECLINED: frozenset(),
     _S.REFUSED: frozenset(),
     _S.UNDONE: frozenset(),
-    _S.CANCELLED: frozenset(),
+    # An operator undoes an abandoned run after all: its abandoned undo is tried anew.
+    _S.CANCELLED: frozenset({_S.PROPOSED}),
 }
 
 ENTRY_MOVES: Mapping[EntryState, frozenset[EntryState]] = {

@@ -15,10 +15,11 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
-from django.db import connection, models
+from django.db import models
 
+from runs import rows
 from runs.errors import LeaseLost
-from runs.models import Event, LedgerEntry, Run, Step
+from runs.models import Attempt, Event, LedgerEntry, Run, Step
 from runs.rulebook import Ruling
 from runs.states import ENTRY_MOVES, RUN_ENDS, RUN_MOVES, STEP_MOVES, EntryState, RunState, StepState
 from runs.view import StepView
@@ -28,6 +29,9 @@ ENGINE = "engine"
 
 class IllegalMove(AssertionError):
     """A move that the tables in runs/states.py do not allow: a bug in the engine."""
+
+
+Row = Run | Step | LedgerEntry | Attempt
 
 
 @dataclass
@@ -40,23 +44,45 @@ class Held:
     taken_from: str = ""  # who held it before, where it was taken over
     steps: list[Step] = field(default_factory=list)  # by number, undos among them
     settled: int = 0  # every forward step before this index has ended
-    views: dict[int, StepView] = field(
-        default_factory=dict
-    )  # by step number, as long as the row is unchanged
+    views: list[StepView | None] = field(default_factory=list)  # beside `steps`
+    stale: set[int] = field(default_factory=set)  # the indexes of the views whose row has changed
+    places: dict[int, int] = field(default_factory=dict)  # step number -> index
     rulings: dict[int, Ruling] = field(default_factory=dict)  # by step number, until the step moves
     dirty: dict[int, "Dirty"] = field(default_factory=dict)
+    added: list[Attempt | LedgerEntry] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
 
     def step(self, number: int) -> Step:
         """The step of this number."""
-        return next(step for step in reversed(self.steps) if step.number == number)
+        return self.steps[self.places[number]]
+
+    def take(self, steps: Iterable[Step]) -> None:
+        """Hold these rows, and forget all that was kept of others."""
+        self.steps, self.views, self.places = [], [], {}
+        self.stale.clear()
+        self.rulings.clear()
+        self.settled = 0
+        for step in steps:
+            self.append(step)
+
+    def append(self, step: Step) -> None:
+        """Hold one more step."""
+        self.places[step.number] = len(self.steps)
+        self.steps.append(step)
+        self.views.append(None)
+        self.stale.add(len(self.steps) - 1)
+
+    def touch(self, step: Step) -> None:
+        """What the core sees of this step has changed."""
+        self.stale.add(self.places[step.number])
 
 
 @dataclass
 class Dirty:
-    """A row with changes that are not written yet, and the state that the database has."""
+    """A row with changes that are not written yet; `stored` is what the database has in the column `guard`."""
 
-    row: Run | Step | LedgerEntry
+    row: Row
+    guard: str
     stored: str
     fields: set[str] = field(default_factory=set)
 
@@ -105,25 +131,24 @@ RETURNING version, clock_timestamp()
 def fence(held: Held) -> bool:
     """Renew the lease, or raise LeaseLost. True where somebody else wrote since: read the rows again."""
     run = held.run
-    with connection.cursor() as cursor:
-        cursor.execute(FENCE, [settings.LEASE_SECONDS, run.pk, run.lease_epoch, held.owner])
-        found = cursor.fetchone()
+    found = rows.one(FENCE, [settings.LEASE_SECONDS, run.pk, run.lease_epoch, held.owner])
     if found is None:
         raise LeaseLost
     expected, run.version, held.now = run.version + 1, found[0], found[1]
     return bool(run.version != expected)
 
 
-def change(held: Held, row: Run | Step | LedgerEntry, **changes: Any) -> None:
+def change(held: Held, row: Row, **changes: Any) -> None:
     """Set fields that are not states; written by `flush`."""
     dirty = held.dirty.get(id(row))
     if dirty is None:
-        dirty = held.dirty[id(row)] = Dirty(row, row.state)
+        guard = "verdict" if isinstance(row, Attempt) else "state"
+        dirty = held.dirty[id(row)] = Dirty(row, guard, getattr(row, guard))
     for name, value in changes.items():
         setattr(row, name, value)
         dirty.fields.add(name)
     if isinstance(row, Step):
-        held.views.pop(row.number, None)
+        held.touch(row)
 
 
 def record(
@@ -178,22 +203,22 @@ def move_entry(held: Held, entry: LedgerEntry, state: EntryState, **fields: Any)
     _move(held, entry, ENTRY_MOVES, state, fields)
 
 
+def add(held: Held, row: Attempt | LedgerEntry) -> None:
+    """Have `flush` insert a new row."""
+    held.added.append(row)
+
+
 def flush(held: Held) -> None:
-    """Write what changed: every row by a guarded update that must hit it, then the events."""
-    for dirty in held.dirty.values():
-        row = dirty.row
-        values = {name: getattr(row, name) for name in dirty.fields}
-        if type(row)._default_manager.filter(pk=row.pk, state=dirty.stored).update(**values) != 1:
-            raise LeaseLost
-    Event.objects.bulk_create(held.events)
+    """Write what changed, in one round trip: new rows, every changed row by a guarded update, the events.
+
+    A guard that hits no row means that this worker does not hold the run any more: LeaseLost.
+    """
+    statements = [rows.insert([row]) for row in held.added]
+    statements += [rows.update(dirty.row, dirty.fields, dirty.guard, dirty.stored) for dirty in held.dirty.values()]
+    if held.events:
+        statements.append(rows.insert(held.events))
+    if statements and not rows.execute(statements):
+        raise LeaseLost
+    held.added.clear()
     held.dirty.clear()
     held.events.clear()
-
-
-def forget(held: Held, steps: Iterable[Step]) -> None:
-    """Take freshly read rows in place of those in memory."""
-    held.dirty.clear()
-    held.steps = list(steps)
-    held.settled = 0
-    held.views.clear()
-    held.rulings.clear()

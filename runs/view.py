@@ -45,8 +45,8 @@ class StepView:
 
     @property
     def to_undo(self) -> bool:
-        """It changed the world, and something can change it back."""
-        return self.state is StepState.PERFORMED and bool(self.undo) and not self.replayed
+        """It changed the world, and something can change it back. An undo is never undone."""
+        return self.state is StepState.PERFORMED and bool(self.undo) and self.undoes is None and not self.replayed
 
 
 @dataclass(frozen=True, slots=True)

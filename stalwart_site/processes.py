@@ -27,20 +27,24 @@ STEADY_SECONDS = 60.0  # a child that lived so long starts again with the first 
 
 
 class StopSignals:
-    """Notes SIGTERM and SIGINT instead of dying of them. Make it in the main thread, before what it protects.
+    """Counts SIGTERM and SIGINT instead of dying of them. Make it in the main thread, before what it protects.
 
-    A pipe, not a `threading.Event`: setting an event in a handler can deadlock with the thread that waits for it.
+    A pipe, not a `threading.Event`: an event set in a handler can deadlock with the thread that waits for it.
     """
 
     def __init__(self) -> None:
         self._reader, self._writer = os.pipe()
         os.set_blocking(self._writer, False)
         self.count = 0
+        self._last = 0.0
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._note)
 
     def _note(self, number: int, frame: FrameType | None) -> None:
-        self.count += 1
+        # One press of Ctrl-C may come twice: from the terminal, and from a `make` that passes it on.
+        if time.monotonic() - self._last > 1.0:
+            self.count += 1
+        self._last = time.monotonic()
         with contextlib.suppress(BlockingIOError):  # full of earlier signals: it is readable
             os.write(self._writer, b"!")
 
@@ -110,7 +114,7 @@ class Child:
         return self.process.poll() if self.process is not None else None
 
     def revive(self) -> str | None:
-        """Start it again if it has ended, after a pause that doubles; a line for the log when it is noticed."""
+        """Start it again if it has ended, after a pause that doubles; returns a line when that is seen."""
         if self.process is None:
             if time.monotonic() >= self._start_at:
                 self.start()
@@ -125,7 +129,7 @@ class Child:
         return f"{self.name} ended ({describe(code)}); it starts again in {self._pause:.0f} s"
 
     def stop(self, hurry: Callable[[], bool] = lambda: False) -> None:
-        """SIGTERM, wait for as long as it may take unless `hurry()`, then SIGKILL to it and all it started."""
+        """SIGTERM, wait for as long as it may take unless `hurry()`, then SIGKILL to it and all it left."""
         if self.process is None:
             return
         self.process.terminate()

@@ -155,6 +155,8 @@ STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
 }
+# What is compressed already, and source maps: they are most of the bytes, and nobody waits for one.
+WHITENOISE_SKIP_COMPRESS_EXTENSIONS = ["gif", "gz", "ico", "jpg", "map", "png", "webp", "woff", "woff2", "zip"]
 LANGUAGE_CODE = "en"
 TIME_ZONE = os.environ.get("STALWART_TIME_ZONE", "UTC")
 USE_TZ = True
@@ -195,24 +197,31 @@ Q_CLUSTER = {
     "label": "Queue",
 }
 
-# A worker told to stop gives its calls in flight this long; a cluster whose oldest nudge waits longer than the
-# second is replaced.
+# A worker told to stop gives its calls in flight DRAIN_SECONDS; a cluster whose oldest due nudge waits longer
+# than STALL_SECONDS counts as hung, and is replaced.
 DRAIN_SECONDS = _seconds("STALWART_DRAIN_SECONDS", 30)
 STALL_SECONDS = _seconds("STALWART_STALL_SECONDS", 60)
 
 # --- The API -----------------------------------------------------------------------------------------
+# Every endpoint says for itself who may use it (runs/api/endpoint.py).
 REST_FRAMEWORK = {
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_AUTHENTICATION_CLASSES": ["runs.api.auth.BearerToken"],
+    "EXCEPTION_HANDLER": "runs.api.problems.handle",
 }
 SPECTACULAR_SETTINGS = {
     "TITLE": "Stalwart",
     "DESCRIPTION": "The REST API through which agents write to the real world.",
     "VERSION": "1",
+    "OAS_VERSION": "3.1.0",
+    "SCHEMA_PATH_PREFIX": "/api/v1",
     "SERVE_INCLUDE_SCHEMA": False,
+    "POSTPROCESSING_HOOKS": [],  # the models name their own enumerations
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
-    "REDOC_DIST": "SIDECAR",
+    # No validator elsewhere; a token that is typed in stays in the page's memory.
+    "SWAGGER_UI_SETTINGS": {"deepLinking": True, "persistAuthorization": False, "validatorUrl": None},
 }
 
 LOGGING = {

@@ -1,7 +1,7 @@
 """The state folder (`.stalwart`, or STALWART_HOME): what one machine keeps between starts.
 
 serve.lock            held while `stalwart serve` runs; the kernel releases it with the process
-serve.json            what runs now: {"services_url", "children": [[pid, started], …]}; gone after a clean stop
+serve.json            what runs now: {"url", "services_url", "practice", "children"}
 secret-key            made once, mode 600
 postgres/             the embedded server's (embedded_postgres.py)
 services.sqlite3      the practice services' books
@@ -51,7 +51,8 @@ def _take(lock: int, folder: Path) -> None:
     except BlockingIOError:
         owner = os.pread(lock, 32, 0).decode().strip() or "unknown"
         raise StateFolderError(
-            f"{folder} is already served by process {owner}: stop that one, or set STALWART_HOME to another folder"
+            f"{folder} is already served by process {owner}: "
+            "stop that one, or set STALWART_HOME to another folder"
         ) from None
 
 

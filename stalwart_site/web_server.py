@@ -26,7 +26,7 @@ class _Server(BaseApplication):  # type: ignore[misc]
 
 
 def run(host: str, port: int, processes: int, threads: int) -> None:
-    """Serve until SIGTERM or SIGINT; requests under way get 3 seconds (a long poll is cut, and asked again)."""
+    """Serve until SIGTERM or SIGINT. Requests under way get 3 seconds: a long poll is cut and asked again."""
     connections.close_all()  # none may cross the fork
     address = f"[{host}]" if ":" in host else host
     _Server(

@@ -1,13 +1,69 @@
-"""What every test may ask for: a database, the example services, real processes, a browser."""
+"""What every test may ask for: a database, the practice services, real processes, a browser.
 
+postgres    a PostgreSQL for the session; pytest-django's own fixtures ask for it
+services    the practice services as a real process; SERVICES_URL points to them
+processes   starts real `stalwart worker`, `sweep` and `web` on the test's database, with short times
+browser     chromium; where there is none, its tests are left out, or an error with REQUIRE_BROWSER=1
+"""
+
+import os
+import shutil
 from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from django.conf import settings as django_settings
 
+from examples.services.process import Services, running
 from stalwart_site.embedded_postgres import EmbeddedPostgres
-from tests.early import EMBEDDED, POSTGRES_FOLDER
+from tests.early import EMBEDDED, HOME, POSTGRES_FOLDER
+from tests.processes import Processes
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+    from pytest_django import Settings
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+# It must start as root, in a container, and talk to nobody but the page under test.
+CHROMIUM_OPTIONS = [
+    "--no-sandbox",
+    "--disable-quic",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
 
 
+# --- Which tests run ----------------------------------------------------------------------------------
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Browser tests come last, or not at all.
+
+    Last, since playwright keeps an event loop running in this thread, which Django and asyncio notice.
+    """
+    in_browser = [item for item in items if "browser" in getattr(item, "fixturenames", ())]
+    others = [item for item in items if item not in in_browser]
+    if in_browser and CHROMIUM is None:
+        if os.environ.get("REQUIRE_BROWSER") == "1":
+            raise pytest.UsageError("REQUIRE_BROWSER=1, and there is no chromium: install it")
+        config.hook.pytest_deselected(items=in_browser)
+        config.stash[_LEFT_OUT] = len(in_browser)
+        in_browser = []
+    items[:] = others + in_browser
+
+
+_LEFT_OUT = pytest.StashKey[int]()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Say what was left out."""
+    if left_out := config.stash.get(_LEFT_OUT, 0):
+        terminalreporter.write_line(
+            f"{left_out} browser test(s) left out: there is no chromium on this machine"
+        )
+
+
+# --- The database -------------------------------------------------------------------------------------
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[None]:
     """A PostgreSQL for the whole session; stopped at its end, also after a failure or Ctrl-C."""
@@ -24,8 +80,53 @@ def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix: N
 
 
 @pytest.fixture(autouse=True)
-def _plain_static_files(settings: pytest.FixtureRequest) -> None:
+def _plain_static_files(settings: "Settings") -> None:
     """Pages name static files as they are: the manifest exists only where `collectstatic` has run."""
-    settings.STORAGES = settings.STORAGES | {
-        "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
-    }
+    plain = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
+    settings.STORAGES = settings.STORAGES | {"staticfiles": plain}
+
+
+# --- Processes ----------------------------------------------------------------------------------------
+@pytest.fixture(scope="session")
+def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Services]:
+    """The practice services, with faults allowed; everything of ours finds them by SERVICES_URL."""
+    before = django_settings.SERVICES_URL
+    with running(tmp_path_factory.mktemp("services") / "services.sqlite3") as started:
+        django_settings.SERVICES_URL = started.url
+        yield started
+    django_settings.SERVICES_URL = before
+
+
+@pytest.fixture
+def processes(transactional_db: None, services: Services, tmp_path: Path) -> Iterator[Processes]:
+    """Starts real processes on this test's database; all of them are gone before its tables are emptied."""
+    started = Processes(services.url, HOME)
+    yield started
+    started.end_all()
+
+
+# --- The browser --------------------------------------------------------------------------------------
+@pytest.fixture(scope="session")
+def browser() -> "Iterator[Browser]":
+    """Chromium, driven by playwright, for the whole session."""
+    from playwright.sync_api import sync_playwright
+
+    # Its event loop runs in this thread; the tests' own queries are as safe as before.
+    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=CHROMIUM_OPTIONS)
+        yield chromium
+        chromium.close()
+    del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]
+
+
+@pytest.fixture
+def page(browser: "Browser") -> "Iterator[Page]":
+    """A page of a fresh profile; an error in its console or a request it could not load fails the test."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900}, reduced_motion="reduce")
+    opened = context.new_page()
+    problems: list[Any] = []
+    opened.on("pageerror", problems.append)
+    yield opened
+    context.close()
+    assert problems == []

@@ -2,7 +2,8 @@
 
 Without DATABASE_URL the tests get a PostgreSQL of their own, in a folder of their own; its address follows
 from the folder, so it is known before the server runs. The server starts with the first test that needs it
-(`postgres` in conftest.py). Nothing of the developer's own `.stalwart` is read or written.
+(`postgres` in conftest.py). Nothing of the developer's own `.stalwart` is read or written, and no setting of
+the developer's shell changes what is tested.
 """
 
 import os
@@ -15,15 +16,16 @@ from stalwart_site.embedded_postgres import url_of
 HOME = Path(tempfile.mkdtemp(prefix="stalwart-tests-"))
 HOME.chmod(0o711)  # as root the server runs as another account, which must be able to pass
 POSTGRES_FOLDER = HOME / "postgres"
-EMBEDDED = "DATABASE_URL" not in os.environ
+EMBEDDED = not os.environ.get("DATABASE_URL")
 
-if EMBEDDED:
-    os.environ["DATABASE_URL"] = url_of(POSTGRES_FOLDER)
 for name in [name for name in os.environ if name.startswith("STALWART_")]:
     del os.environ[name]
 os.environ["STALWART_HOME"] = str(HOME)
 os.environ["STALWART_FAULTS"] = "1"
+if EMBEDDED:
+    os.environ["DATABASE_URL"] = url_of(POSTGRES_FOLDER)
 
 
 def pytest_unconfigure() -> None:
+    """Also after a failure or Ctrl-C."""
     shutil.rmtree(HOME, ignore_errors=True)

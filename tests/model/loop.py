@@ -48,6 +48,7 @@ first word of a move's name says whose it is.
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cache
 from typing import Any, NamedTuple
 
 from runs import next_action as _next_action
@@ -60,7 +61,9 @@ from tests.model.world import NOW, PAUSE, SETTLE, TICK, UNDO_TOOLS, Key, Tool
 
 ABSENT = frozenset(StepState) - IN_FLIGHT - {StepState.PERFORMED, StepState.UNDONE}
 QUESTIONS = {"confirm": StepState.NEEDS_APPROVAL, "outcome": StepState.UNKNOWN, "undo": StepState.UNDO_STUCK}
+ONCE_BACKWARD = frozenset({RunState.ROLLED_BACK, RunState.ABANDONED, RunState.FAILED})
 BUDGET, UNDO_BUDGET = 3, 4
+UNREACHED = "?"
 
 
 @dataclass(frozen=True)
@@ -77,20 +80,25 @@ class Core:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a run is to do, and what may happen to it."""
+    """What a run is to do, and what may happen to it: each step by any of its tools, under any of the policies.
 
-    tools: tuple[Tool, ...]
-    mode: str = "atomic"
-    rollback: str = "ordered"
+    A choice is made when it first matters, so that plans share what they have in common until then: the tool of
+    a step when the run has come to it, `mode` when the core acts differently for it, `rollback` when the run
+    rolls back, the tool that undoes when the undo is bound. `explorer` asserts that the core did not look before.
+    """
+
+    tools: tuple[tuple[Tool, ...], ...]
+    modes: tuple[str, ...] = ("atomic", "keep")
+    rollbacks: tuple[str, ...] = ("ordered", "best_effort")
     opened: bool = False  # its agent proposes the steps one by one
     faults: int = -1  # how many may happen; -1: any number
+    best_effort_faults: int = -1  # how many may happen from a best-effort rollback on
     truthful: bool = True
     undos: tuple[Tool, ...] = tuple(world.undo_tools())
     undo_names_an_undo: bool = True  # the tool that undoes is itself a write with an undo
 
     def __str__(self) -> str:
-        names = ", ".join(tool.name for tool in self.tools)
-        return f"[{names}] {self.mode} {self.rollback}{' open' if self.opened else ''}"
+        return ", ".join(f"any of {len(one)}" if len(one) > 1 else one[0].name for one in self.tools)
 
 
 class State(NamedTuple):
@@ -99,9 +107,12 @@ class State(NamedTuple):
     run: RunView
     keys: tuple[Key, ...]
     faults: int = -1
-    later_undo: bool = False  # an operator asked for an undo after the end
-    died: bool = False  # ended by a recovery that does not resume
-    deal: str = ""  # what broke on the way, if anything
+    died: bool = False  # handed over by a recovery that does not resume
+    mode_open: bool = False  # `runs: atomic` or keep: it has not mattered yet
+
+    def spend(self, faults: int) -> "State":
+        """The same, with fewer faults left; any number stays any number."""
+        return self._replace(faults=self.faults - faults) if faults and self.faults > 0 else self
 
 
 class Move(NamedTuple):
@@ -115,17 +126,27 @@ class Move(NamedTuple):
 
 def start(plan: Plan) -> State:
     """The run as it was created: with all its steps, or open and with none."""
-    steps = () if plan.opened else tuple(_proposed(plan, index) for index in range(len(plan.tools)))
+    steps = () if plan.opened else tuple(_unreached(index + 1) for index in range(len(plan.tools)))
     run = RunView(
-        state=RunState.RUNNING, now=NOW, steps=steps, mode=plan.mode, rollback=plan.rollback, opened=plan.opened
+        state=RunState.RUNNING,
+        now=NOW,
+        steps=steps,
+        mode=plan.modes[0],
+        rollback=plan.rollbacks[0],
+        opened=plan.opened,
     )
-    return State(run, tuple(Key() for _ in steps), plan.faults)
+    return State(run, tuple(Key() for _ in steps), plan.faults, mode_open=len(plan.modes) > 1)
 
 
-def _proposed(plan: Plan, index: int) -> StepView:
-    tool = plan.tools[index]
+def _unreached(number: int) -> StepView:
+    """A step that the run has not come to: which tool it calls has not mattered yet."""
+    return StepView(number, StepState.PROPOSED, UNREACHED)
+
+
+def proposed(number: int, tool: Tool) -> StepView:
+    """A forward step as it is proposed."""
     return StepView(
-        index + 1,
+        number,
         StepState.PROPOSED,
         tool.name,
         writes=tool.writes,
@@ -139,7 +160,50 @@ def _proposed(plan: Plan, index: int) -> StepView:
 
 def tool_of(plan: Plan, step: StepView) -> Tool:
     """The tool that a step calls."""
-    return UNDO_TOOLS[step.tool] if step.undoes else plan.tools[step.number - 1]
+    if step.undoes:
+        return UNDO_TOOLS[step.tool]
+    return next(tool for tool in plan.tools[step.number - 1] if tool.name == step.tool)
+
+
+def choices(plan: Plan, state: State) -> list[Move]:
+    """The run has come to a step: which tool it calls."""
+    step = state.run.current
+    if not step or step.tool != UNREACHED:
+        return []
+    index = step.number - 1
+    return [
+        Move(f"(step {step.number} is {tool.name})", _with_step(state, index, proposed(step.number, tool)))
+        for tool in plan.tools[index]
+    ]
+
+
+def _with_step(state: State, index: int, step: StepView) -> State:
+    steps = state.run.steps
+    return state._replace(run=replace(state.run, steps=(*steps[:index], step, *steps[index + 1 :])))
+
+
+def modes(plan: Plan, state: State) -> list[State]:
+    """The policies that the run may be under."""
+    if not state.mode_open:
+        return [state]
+    return [state._replace(run=replace(state.run, mode=mode), mode_open=False) for mode in plan.modes]
+
+
+def rollbacks(plan: Plan, before: State, move: Move) -> list[Move]:
+    """The run begins to roll back: in which way."""
+    run, was = move.after.run, before.run.state
+    if run.state is not RunState.ROLLING_BACK or was in RUN_BACKWARD or was in ONCE_BACKWARD:
+        return [move]
+    return [
+        move._replace(
+            name=move.name if len(plan.rollbacks) == 1 else f"{move.name}, {rollback}",
+            after=move.after._replace(
+                run=replace(run, rollback=rollback),
+                faults=plan.best_effort_faults if rollback == "best_effort" and plan.faults < 0 else move.after.faults,
+            ),
+        )
+        for rollback in plan.rollbacks
+    ]
 
 
 # The engine ---------------------------------------------------------------------------------------------------
@@ -173,18 +237,24 @@ def engine_moves(core: Core, plan: Plan, state: State, action: Action) -> Iterat
             return
 
 
+@cache
+def become(step: StepView, changes: tuple[tuple[str, Any], ...]) -> StepView:
+    """The step with these changes; the same object for the same ones."""
+    return replace(step, **dict(changes))
+
+
 def _step(name: str, state: State, number: int, changes: dict[str, Any], faults: int = 0) -> Move:
     """Commit changes of one step; with an undo that is performed, its write is undone."""
     steps = list(state.run.steps)
     before = steps[number - 1]
-    after = steps[number - 1] = replace(before, **changes)
+    after = steps[number - 1] = become(before, tuple(changes.items()))
     moved = [] if before.state is after.state else [(number, before.state, after.state)]
     if after.undoes and moved and after.state is StepState.PERFORMED:
         write = steps[after.undoes - 1]
         steps[after.undoes - 1] = replace(write, state=StepState.UNDONE)
         moved.append((write.number, write.state, StepState.UNDONE))
     run = replace(state.run, steps=tuple(steps))
-    return Move(name, state._replace(run=run, faults=state.faults - faults), tuple(moved))
+    return Move(name, state._replace(run=run).spend(faults), tuple(moved))
 
 
 def _then(first: Move, second: Move) -> Move:
@@ -231,13 +301,15 @@ def _send(core: Core, plan: Plan, state: State, step: StepView) -> Iterator[Move
         resumed = _then(intent, _step(name, there, number, core.interrupted(sent), way.faults))
         yield resumed
         if state.run.state not in RUN_BACKWARD:
-            yield _then(resumed, compensated(resumed))
+            yield from compensated(plan, resumed)
 
 
-def compensated(resumed: Move) -> Move:
+def compensated(plan: Plan, resumed: Move) -> Iterator[Move]:
     """The take-over of a run whose recovery says undo; with `runs: keep`, a ticket."""
-    to = RunState.HANDED_OVER if resumed.after.run.mode == "keep" else RunState.ROLLING_BACK
-    return _end_forward(f"{resumed.name}, recovery does not resume", resumed.after, to, died=True)
+    for state in modes(plan, resumed.after):
+        to = RunState.HANDED_OVER if state.run.mode == "keep" else RunState.ROLLING_BACK
+        name = f"{resumed.name}, recovery does not resume"
+        yield _then(resumed, _end_forward(name, state, to, died=True))
 
 
 def _look_up(core: Core, state: State, step: StepView) -> Iterator[Move]:
@@ -289,26 +361,25 @@ def _end_forward(name: str, state: State, to: RunState, died: bool = False) -> M
             step = replace(step, answer="retry")
         steps.append(step)
     run = replace(run, state=to, steps=tuple(steps), undo_requested=False)
-    return Move(name, state._replace(run=run, died=state.died or died), tuple(moved))
+    return Move(name, state._replace(run=run, died=died and to is RunState.HANDED_OVER), tuple(moved))
 
 
 # Everything else ----------------------------------------------------------------------------------------------
 
 
-def other_moves(plan: Plan, state: State) -> Iterator[Move]:
-    """What may happen at any moment, whoever holds the run."""
+def other_moves(plan: Plan, state: State, action: Action) -> Iterator[Move]:
+    """What may happen at any moment, whoever holds the run; nobody does while it waits."""
     yield from _the_world(plan, state)
     yield from _people(plan, state)
     yield from _the_agent(plan, state)
     run = state.run
     if run.state is RunState.RUNNING and not run.cancelled and state.faults:
-        cancelled = state._replace(run=replace(run, cancelled=True), faults=state.faults - 1)
+        cancelled = state._replace(run=replace(run, cancelled=True)).spend(1)
         yield Move("person cancels the run", cancelled)
-    if run.state is RunState.RUNNING and state.faults:
-        crash = Move("crash", state._replace(faults=state.faults - 1))
-        yield _then(crash, compensated(crash))
-    if run.state in RUN_ENDS and not state.later_undo:
-        asked = state._replace(run=replace(run, undo_requested=True), later_undo=True)
+    if run.state is RunState.RUNNING and state.faults and not isinstance(action, Wait):
+        yield from compensated(plan, Move("crash", state.spend(1)))
+    if run.state in RUN_ENDS and not run.undo_requested:
+        asked = state._replace(run=replace(run, undo_requested=True))
         yield Move("person asks to undo the run", asked)
 
 
@@ -334,6 +405,7 @@ def _nearer(at: datetime | None) -> datetime | None:
     return max(at - TICK, NOW) if at else None
 
 
+@cache
 def _tick(step: StepView) -> StepView:
     if not (step.due_at or step.settles_at or step.resend_until):
         return step
@@ -378,7 +450,7 @@ def _the_agent(plan: Plan, state: State) -> Iterator[Move]:
     if not run.opened or run.state is not RunState.RUNNING or run.current:
         return
     if len(run.steps) < len(plan.tools):
-        steps = (*run.steps, _proposed(plan, len(run.steps)))
+        steps = (*run.steps, _unreached(len(run.steps) + 1))
         after = state._replace(run=replace(run, steps=steps), keys=(*state.keys, Key()))
         yield Move(f"agent proposes {len(steps)}", after)
     yield Move("agent closes the run", state._replace(run=replace(run, opened=False)))

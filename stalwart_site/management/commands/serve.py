@@ -1,5 +1,6 @@
 """`stalwart serve`: everything for one machine."""
 
+import os
 from argparse import ArgumentParser
 from typing import Any
 
@@ -7,6 +8,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.db import Error as DatabaseError
 
+from runs.demo import LOGINS, PASSWORD
 from stalwart_site.embedded_postgres import EmbeddedPostgresError
 from stalwart_site.house import House, HouseError, Plan
 from stalwart_site.processes import StopSignals
@@ -35,6 +37,8 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
+        # A practice machine, with faults and demo logins, unless STALWART_FAULTS=0 says otherwise.
+        settings.FAULTS_ALLOWED = settings.FAULTS_ALLOWED or "STALWART_FAULTS" not in os.environ
         signals = StopSignals()
         plan = Plan(options["host"], options["port"], options["services_port"], options["workers"])
         try:
@@ -50,11 +54,10 @@ class Command(BaseCommand):
         self.stderr.write(line)
 
     def _greet(self, plan: Plan) -> None:
-        from runs.demo import LOGINS  # needs the models
-
         self.stdout.write(f"Stalwart is at {plan.url}   (practice services: {plan.services_url})")
-        self.stdout.write("Sign in as")
-        for name, role, password in LOGINS:
-            self.stdout.write(f"  {name:<12} {password:<16} {role}")
+        if settings.FAULTS_ALLOWED:
+            self.stdout.write(f"Sign in with the password `{PASSWORD}` as")
+            for name, role, full_name in LOGINS:
+                self.stdout.write(f"  {name:<8} {role:<10} {full_name}")
         self.stdout.write("Ctrl-C stops everything.")
         self.stdout.flush()

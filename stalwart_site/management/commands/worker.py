@@ -6,18 +6,18 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand
 
-from runs.queue import oldest_nudge_seconds
 from stalwart_site.cluster import Supervisor
 from stalwart_site.processes import StopSignals
 
 
 class Command(BaseCommand):
-    """Exit codes: 0 stopped by a signal, 2 usage. A cluster that dies is replaced, not reported by a code."""
+    """Exit codes: 0 stopped by a signal, 2 usage. A cluster that dies is replaced; no code tells of it."""
 
-    help = "Carry out runs until SIGTERM; then finish the calls in flight. Any number, on any number of machines."
+    help = "Carry out runs until SIGTERM, then finish the calls in flight. Any number, on any machines."
     requires_system_checks: list[str] = []  # noqa: RUF012 (Django's own name and type)
 
     def add_arguments(self, parser: ArgumentParser) -> None:
+        """`--drain`."""
         parser.add_argument(
             "--drain",
             type=float,
@@ -26,10 +26,10 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
+        """Supervise one cluster."""
         Supervisor(
             StopSignals(),
             self.stderr.write,
             drain_seconds=options["drain"],
             stall_seconds=settings.STALL_SECONDS,
-            oldest_nudge_seconds=oldest_nudge_seconds,
         ).run()

@@ -1,0 +1,33 @@
+"""`stalwart approve`: every confirmation that waits in a run now."""
+
+import secrets
+from argparse import ArgumentParser
+from typing import Any
+
+from approvals.services import Reply, answer
+from runs.errors import NotFound
+from runs.states import StepState
+from stalwart_site.carrying import CarryingCommand, last_event, title
+from stalwart_site.terminal import add_person, find_person, find_run
+
+
+class Command(CarryingCommand):
+    """Prints what was approved, what the run did then, and how it stands. Exit code 3: it waits again."""
+
+    help = "Approve what a run waits for, as the person with that login; what it asks later is not approved."
+
+    def arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("run", metavar="RUN", help="R-12, or 12")
+        add_person(parser)
+
+    def run(self, options: dict[str, Any]) -> int:
+        run, who = find_run(options["run"]), find_person(options["login"])
+        waiting = run.steps.filter(state=StepState.NEEDS_APPROVAL, answer="").select_related("run__thread")
+        steps, before = list(waiting.order_by("number")), last_event(run)
+        if not steps:
+            raise NotFound(f"{run.name} waits for no approval; it is {run.state.replace('_', ' ')}.")
+        for step in steps:
+            answer(who, step.pk, Reply("approve", step.digest, secrets.token_hex(16)))
+            if not options["json"]:
+                self.say(f"approve, says {who.name}: {title(step)}")
+        return self.conclude(run, self.follow(run.pk), before, options)

@@ -1,0 +1,106 @@
+"""`stalwart chat`: one turn in the terminal, through the same engine as everything else."""
+
+import secrets
+import sys
+from argparse import ArgumentParser
+from typing import Any
+
+from approvals.services import Reply as Said
+from approvals.services import answer
+from runs import services
+from runs.access import Actor
+from runs.agentfile import agent
+from runs.agents import Reply
+from runs.models import Run, Step, Thread
+from runs.services import ANSWERS
+from stalwart_site.carrying import CarryingCommand, as_json, question_lines, questions_of
+from stalwart_site.terminal import WAITS, find_person, usage
+
+AT_THE_TERMINAL = frozenset({"support", "lead", "operator"})
+
+
+class Command(CarryingCommand):
+    """Prints the reply, one line. Exit code 3 where it waits for a person: what it waits for is printed."""
+
+    help = "Say one turn to an agent; it continues the user's latest conversation with that agent."
+    database = False  # opened here, since it may bring the practice services up meanwhile
+
+    def arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("turn", help="what the user says")
+        parser.add_argument("--agent", required=True, help="the agent")
+        parser.add_argument("--user", required=True, help="who is talking to it")
+        parser.add_argument(
+            "--answer", choices=ANSWERS["confirm"], help="answer every confirmation like this, as it comes"
+        )
+        parser.add_argument("--as", dest="login", metavar="NAME", help="the login of who answers")
+        parser.add_argument(
+            "--fault",
+            action="append",
+            default=[],
+            metavar="TOOL:FAULT",
+            help=f"practice: let a tool's calls fail ({', '.join(sorted(services.FAULTS))})",
+        )
+
+    def run(self, options: dict[str, Any]) -> int:
+        with usage(self):
+            faults = dict(_fault(text) for text in options["fault"])
+        spec = agent(options["agent"])
+        self.machine.open_database(migrate=True, services=True)
+        self._who = (
+            find_person(options["login"]) if options["login"] else Actor(options["user"], AT_THE_TERMINAL)
+        )
+        run = _start(spec.name, options["user"], services.RunRequest(text=options["turn"], faults=faults))
+        reply = self._answer_all(run, options["answer"])
+        if options["json"]:
+            self.say_json(as_json(reply))
+        elif reply.text:
+            self.say(reply.text)
+        else:
+            for step in questions_of(reply):
+                self._show(step, self.say)
+        return WAITS if reply.waiting else 0
+
+    def _answer_all(self, run: Run, given: str | None) -> Reply:
+        """Follow the run, and answer its confirmations; stops at a question that is not answered here."""
+        reply = self.follow(run.pk)
+        while reply.waiting and reply.waiting[0].kind == "confirm":
+            [step, *_] = questions_of(reply)
+            said = given or self._ask(step)
+            if not said:
+                break
+            answer(self._who, step.pk, Said(said, step.digest, secrets.token_hex(16)))
+            reply = self.follow(run.pk)
+        return reply
+
+    def _ask(self, step: Step) -> str:
+        """Ask who sits at the terminal; '' where nobody does, or they leave it."""
+        if not sys.stdin.isatty():
+            return ""
+        self._show(step, self.stderr.write)
+        while True:
+            self.stderr.write("approve, skip or cancel all? ", ending="")
+            self.stderr.flush()
+            said = sys.stdin.readline()
+            word = said.strip().lower().replace(" ", "_").replace("-", "_")
+            if not said or word in ANSWERS["confirm"]:
+                return word
+
+    def _show(self, step: Step, write: Any) -> None:
+        for line in question_lines(step):
+            write(line)
+
+
+def _start(name: str, user: str, request: services.RunRequest) -> Run:
+    actor = Actor(name, frozenset(), "agent", agent=name)
+    thread = Thread.objects.filter(agent=name, user=user).order_by("-created_at").first()
+    if thread is None:
+        services.read_turn(agent(name), request.text)  # a turn that is not read starts no conversation
+        thread = services.start_thread(actor, name, user)
+    return services.start(actor, thread, request)
+
+
+def _fault(text: str) -> tuple[str, str]:
+    tool, colon, fault = text.partition(":")
+    if not (tool and colon and fault):
+        raise ValueError(f"--fault is TOOL:FAULT, such as charge_card:timeout_after_write; not {text!r}")
+    return tool, fault

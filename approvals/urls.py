@@ -1,0 +1,13 @@
+"""The addresses of questions."""
+
+from django.urls import path
+
+from approvals import views
+
+urlpatterns = [
+    path("", views.needs_you_page, name="needs-you"),
+    path("news/", views.needs_you_news, name="needs-you-news"),
+    path("questions/<int:step_id>/", views.question, name="question"),
+    path("questions/<int:step_id>/card/", views.question_card, name="question-card"),
+    path("questions/<int:step_id>/run/", views.question_run, name="question-run"),
+]

@@ -1,0 +1,468 @@
+"""What goes in and out, as pydantic models: they check bodies, write answers, and are the OpenAPI schema.
+
+In: every member is of exactly its type, and an unknown one is an error. Out: times are UTC, RFC 3339; money
+is text; what does not exist is null.
+"""
+
+from datetime import datetime
+from typing import Annotated, Any, Literal, Self
+from uuid import UUID
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from runs.digest import MAX_INTEGER
+from runs.states import RunState, StepState
+
+LONGEST_WAIT = 30
+DIGEST = "9f2c" + "0" * 60
+
+Kind = Literal["confirm", "outcome", "undo"]
+AnswerWord = Literal[
+    "approve",
+    "skip",
+    "cancel_all",
+    "happened",
+    "did_not_happen",
+    "send_again",
+    "retry",
+    "done_by_hand",
+    "abandon",
+]
+Faults = Annotated[
+    dict[str, str],
+    Field(description="Practice only: the fault of each tool.", examples=[{"provision_account": "down"}]),
+]
+Id = Annotated[str, Field(description="What people say.", examples=["R-1042"])]
+
+
+class Shape(BaseModel):
+    """The base of all; runs/api/openapi.py writes their schemas."""
+
+
+# --- In -----------------------------------------------------------------------------------------------
+class Body(Shape):
+    """A request's body."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, hide_input_in_errors=True)
+
+
+class NewThread(Body):
+    """A conversation of one user with one agent."""
+
+    agent: str = Field(min_length=1, max_length=100, examples=["desk"])
+    user: str = Field(min_length=1, max_length=200, examples=["u-17"])
+
+
+class NewTurn(Body):
+    """What the user says: it is read as a whole, or refused as a whole."""
+
+    text: str = Field(min_length=1, examples=["charge order 4411 40.00, then update the crm for order 4411"])
+    faults: Faults = Field(default_factory=dict)
+
+
+class NewStep(Body):
+    """One call that the run shall make. Money is text: "40.00"."""
+
+    tool: str = Field(min_length=1, max_length=100, examples=["charge_card"])
+    args: dict[str, Any] = Field(default_factory=dict, examples=[{"order": 4411, "amount": "40.00"}])
+    text: str = Field(default="", max_length=2000, description="The part of the turn that it comes from.")
+
+
+class NewRun(Body):
+    """A run in a thread, or in a new thread of this agent and user; of a turn, or of the steps themselves."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "agent": "desk",
+                    "user": "u-17",
+                    "ticket": "T-40912",
+                    "steps": [{"tool": "charge_card", "args": {"order": 4411, "amount": "40.00"}}],
+                }
+            ]
+        }
+    )
+
+    agent: str = Field(default="", max_length=100, description="With `user`: a new thread.")
+    user: str = Field(default="", max_length=200)
+    thread: UUID | None = Field(
+        default=None, strict=False, description="In place of `agent` and `user`: this thread."
+    )
+    text: str = Field(
+        default="", description="The user's turn. Without `steps` it is read into the calls it asks for."
+    )
+    steps: list[NewStep] = Field(default_factory=list)
+    open: bool = Field(
+        default=False, description="The agent proposes more steps later, and closes the run when it is done."
+    )
+    task: str = Field(default="", max_length=100)
+    ticket: str = Field(default="", max_length=100, examples=["T-40912"])
+    subject: str = Field(default="", max_length=100, examples=["order 4411"])
+    faults: Faults = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _in_one_place(self) -> Self:
+        if self.thread and (self.agent or self.user):
+            raise ValueError("either a thread, or an agent and a user: a thread has both")
+        if not self.thread and not (self.agent and self.user):
+            raise ValueError("a thread is needed, or an agent and a user")
+        return self
+
+
+class Cancel(Body):
+    """Why the run shall stop."""
+
+    reason: str = Field(default="", max_length=2000, examples=["The customer withdrew the order."])
+
+
+class Nothing(Body):
+    """No members: an empty body or `{}`."""
+
+
+class NewAnswer(Body):
+    """What a person says to a question, bound to what they saw."""
+
+    answer: AnswerWord = Field(description="One of the question's `answers`.")
+    digest: str = Field(
+        description="64 hex digits: the question's `digest`, as it was shown.", examples=[DIGEST]
+    )
+    nonce: str = Field(
+        description="8 to 64 visible characters, new for each answer: the same nonce is the same answer.",
+        examples=["1d0fb0f2c2a1"],
+    )
+    reason: str = Field(default="", max_length=2000, description="Needed to abandon.")
+    reference: str = Field(default="", max_length=2000, description="Needed for done_by_hand.")
+    result: dict[str, Any] | None = Field(
+        default=None, description="With `happened`: the fields of the result that the undo needs."
+    )
+
+
+class Query(Shape):
+    """A query string."""
+
+    model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
+
+
+class Page(Query):
+    """One page of a list."""
+
+    cursor: int | None = Field(
+        default=None, ge=1, le=MAX_INTEGER, description="The `next` of the page before."
+    )
+    limit: int = Field(default=20, ge=1, le=100, description="How many, at most.")
+
+
+class RunsQuery(Page):
+    """Which runs."""
+
+    state: RunState | None = None
+    thread: UUID | None = None
+    ticket: str | None = Field(default=None, max_length=100)
+
+
+class QuestionsQuery(Page):
+    """Which questions."""
+
+    kind: Kind | None = None
+
+
+class WaitQuery(Query):
+    """A long poll. Without `after` it ends once the run waits for somebody or has ended."""
+
+    wait: float = Field(
+        default=0, ge=0, allow_inf_nan=False, description=f"Seconds, at most {LONGEST_WAIT}; more is cut."
+    )
+    after: int | None = Field(
+        default=None, ge=0, le=MAX_INTEGER, description="Until the run's version is above this."
+    )
+
+
+# --- Out ----------------------------------------------------------------------------------------------
+class Out(Shape):
+    """An answer's body."""
+
+
+class Message(Out):
+    """What was said in a thread."""
+
+    role: Literal["user", "agent", "tool"]
+    text: str
+    run: str | None = Field(examples=["R-1042"])
+    at: datetime
+
+
+class ThreadLinks(Out):
+    """Addresses."""
+
+    self: str
+    runs: str
+    turns: str
+
+
+class Thread(Out):
+    """A conversation. `open_run` is what it waits for: a new turn is a 409 meanwhile."""
+
+    id: UUID
+    agent: str = Field(examples=["desk"])
+    user: str = Field(examples=["u-17"])
+    open_run: str | None = Field(examples=["R-1042"])
+    messages: list[Message] = Field(description="The last 100, oldest first.")
+    created_at: datetime
+    links: ThreadLinks
+
+
+class Stop(Out):
+    """Why a run stopped."""
+
+    kind: str = Field(description="failed, refused, not_performed or cancelled", examples=["failed"])
+    step: int | None = Field(default=None, description="The number of the step.")
+    tool: str | None = Field(default=None, examples=["provision_account"])
+    cause: str | None = Field(default=None, examples=["RuntimeError"])
+    by: str | None = Field(default=None, description="Who cancelled it.")
+
+
+class Waiting(Out):
+    """An open question of a run, short. The whole of it is at /questions/{id}."""
+
+    kind: Kind
+    step: int = Field(description="The number of the step.")
+    id: int = Field(description="The id of the step, which is the question's.")
+    digest: str = Field(examples=[DIGEST])
+    tool: str = Field(examples=["charge_card"])
+    text: str = Field(examples=["Charge 40.00 to order 4411"])
+    warnings: list[str]
+    approver: str = Field(description="The role that answers.", examples=["support"])
+    asked_at: datetime
+
+
+class Step(Out):
+    """One tool call of a run; an undo is a step too."""
+
+    number: int = Field(description="Within the thread.")
+    id: int
+    tool: str = Field(examples=["charge_card"])
+    args: dict[str, Any] = Field(examples=[{"order": 4411, "amount": "40.00"}])
+    state: StepState
+    undoes: int | None = Field(description="The number of the step that it undoes.")
+    result: Any = Field(description="What the tool returned, once it is known that it took effect.")
+    key: str | None = Field(description="The idempotency key that goes to the service, once it was sent.")
+    calls: int = Field(description="How often it was sent.")
+    error_class: str | None = Field(examples=["RuntimeError"])
+    error: str | None
+    asks: Kind | None = Field(description="What it asks a person, or asked last.")
+    replayed: bool = Field(
+        description="It had been done before, under the same key: not sent, and not undone."
+    )
+    note: str | None = Field(description="Why it cannot be undone.")
+
+
+class RunLinks(Out):
+    """Addresses."""
+
+    self: str
+    thread: str
+    events: str
+
+
+class RunSummary(Out):
+    """A run without its steps."""
+
+    id: Id
+    thread: UUID
+    agent: str = Field(examples=["desk"])
+    user: str = Field(examples=["u-17"])
+    state: RunState
+    version: int = Field(description="Rises with every change; see `after`.")
+    open: bool = Field(description="Its agent may propose steps.")
+    task: str
+    ticket: str = Field(examples=["T-40912"])
+    subject: str
+    reply: str | None = Field(
+        description="The one reply of a run that has ended.",
+        examples=[
+            "This run stopped: provision_account failed (RuntimeError). "
+            + "Undone, latest first: update_crm (by restore_crm), charge_card (by refund_card)."
+        ],
+    )
+    stop: Stop | None
+    waiting: list[Waiting] = Field(description="What people must answer before it goes on.")
+    started_by: str
+    created_at: datetime
+    ended_at: datetime | None
+    links: RunLinks
+
+
+class Run(RunSummary):
+    """A run with its steps, by number."""
+
+    steps: list[Step]
+
+
+class Event(Out):
+    """One line of the record."""
+
+    id: int
+    kind: str = Field(examples=["step.performed"])
+    at: datetime
+    actor: str = Field(examples=["engine"])
+    step: int | None = Field(description="The number of the step.")
+    before: str | None
+    after: str | None
+    data: dict[str, Any]
+
+
+class Done(Out):
+    """A write of the run that is in effect."""
+
+    step: int
+    tool: str
+    summary: str = Field(examples=["40.00 charged to order 4411"])
+    undone_by: str | None = Field(description="The tool that would undo it; null where none can.")
+
+
+class QuestionLinks(Out):
+    """Addresses."""
+
+    self: str
+    answer: str
+    run: str
+
+
+class Question(Waiting):
+    """A question: a step that waits, or waited, for a person."""
+
+    run: Id
+    thread: UUID
+    agent: str
+    user: str
+    open: bool = Field(description="It can be answered.")
+    state: StepState
+    args: dict[str, Any]
+    undoes: int | None
+    undone_by: str | None = Field(description="The tool that would undo it; null where none can.")
+    already_done: list[Done] = Field(description="The writes of the run that are in effect.")
+    answers: list[AnswerWord] = Field(examples=[["approve", "skip", "cancel_all"]])
+    expires_at: datetime | None = Field(description="From then on it escalates; time never answers.")
+    answer: AnswerWord | None = Field(description="What was said, where it is answered.")
+    answered_by: str | None
+    links: QuestionLinks
+
+
+class AnswerLinks(Out):
+    """Addresses."""
+
+    question: str
+    run: str
+
+
+class Answer(Out):
+    """An answer, as it is stored."""
+
+    question: int = Field(description="The id of the step.")
+    run: Id
+    answer: AnswerWord
+    digest: str = Field(examples=[DIGEST])
+    by: str = Field(examples=["Ana Ferreira"])
+    at: datetime
+    reason: str | None
+    reference: str | None
+    result: dict[str, Any] | None
+    links: AnswerLinks
+
+
+class UndoOf(Out):
+    """The tool that undoes a write, and where its arguments come from."""
+
+    tool: str = Field(examples=["refund_card"])
+    args: dict[str, Any] = Field(examples=[{"charge": "$result.charge"}])
+
+
+class Tool(Out):
+    """What an agent may call."""
+
+    name: str = Field(examples=["charge_card"])
+    description: str
+    arguments: dict[str, Any] = Field(description="JSON Schema.")
+    writes: bool
+    undo: UndoOf | None
+    irreversible: bool
+    retry_safe: bool
+    lookup: str | None = Field(description="The tool that says what became of a call.")
+    confirm: bool = Field(description="A person approves each call.")
+    approver: str = Field(examples=["support"])
+    says: list[str] = Field(
+        description="How a turn asks for it.", examples=[["charge order {order:d} {amount:F}"]]
+    )
+    agents: list[str] = Field(description="The agents that may call it.")
+    fingerprint: str = Field(description="Changes with the tool; an approval holds for one.")
+
+
+class TaskType(Out):
+    """How runs of a task recover."""
+
+    recovery: Literal["resume", "resume_until_act", "compensate"]
+    deadline: str | None
+
+
+class Agent(Out):
+    """One agent, and its policy."""
+
+    name: str = Field(examples=["desk"])
+    tools: list[str]
+    says: list[str] = Field(description="What a turn can ask for.")
+    on_unread: Literal["refuse", "ask_model", "ask_person"]
+    model: str | None
+    runs: Literal["atomic", "keep"]
+    rollback: Literal["ordered", "best_effort"]
+    keys: Literal["step", "action"]
+    confirm: Literal["step", "plan"]
+    tasks: dict[str, TaskType]
+
+
+class Runs(Out):
+    """Newest first."""
+
+    items: list[RunSummary]
+    next: int | None = Field(description="The `cursor` of the next page; null at the end.")
+
+
+class Events(Out):
+    """Oldest first."""
+
+    items: list[Event]
+    next: int | None = Field(description="The `cursor` of the next page; null at the end.")
+
+
+class Questions(Out):
+    """Open questions, oldest step first."""
+
+    items: list[Question]
+    next: int | None = Field(description="The `cursor` of the next page; null at the end.")
+
+
+class Tools(Out):
+    """By name."""
+
+    items: list[Tool]
+
+
+class Agents(Out):
+    """By name."""
+
+    items: list[Agent]
+
+
+class ProblemDocument(Out):
+    """RFC 9457. `type` is stable; some types have further members."""
+
+    model_config = ConfigDict(extra="allow")
+
+    type: str = Field(examples=["/problems/thread-busy"])
+    title: str
+    status: int = Field(examples=[409])
+    detail: str
+    field: str | None = Field(
+        default=None, description="A JSON pointer into the body (RFC 6901).", examples=["/steps/0/tool"]
+    )
+    parameter: str | None = Field(default=None, description="The query parameter, or the header.")

@@ -1,0 +1,69 @@
+"""`stalwart reset`: the practice services as they were at first, and none of the practice runs."""
+
+import sys
+from argparse import ArgumentParser
+from typing import Any
+
+from django.apps import apps
+from django.conf import settings
+from django.db import connection, transaction
+from django.db.models.functions import Now
+
+from runs.errors import NotAllowed, RunLeased
+from runs.models import Run, Token, Worker
+from stalwart_site.terminal import USAGE, TerminalCommand
+
+KEPT = {Token, Worker}  # neither is about runs
+
+
+class Command(TerminalCommand):
+    """Refused where faults are not allowed, and while a run is being carried out."""
+
+    help = "Empty the practice services, and forget every run."
+
+    def arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--yes", action="store_true", help="do not ask")
+
+    def run(self, options: dict[str, Any]) -> int:
+        if not settings.FAULTS_ALLOWED:
+            raise NotAllowed("Resetting is for practice: set STALWART_FAULTS=1 to allow it.")
+        if not options["yes"] and not self._sure():
+            return USAGE
+        runs = _forget_runs()
+        self.machine.ask_services("POST", "/reset")
+        if options["json"]:
+            self.say_json({"runs_forgotten": runs})
+        else:
+            self.say(f"The practice services are as they were at first; {runs} run(s) forgotten.")
+        return 0
+
+    def _sure(self) -> bool:
+        if not sys.stdin.isatty():
+            self.stderr.write("Everything in the practice services and every run would be gone: say --yes.")
+            return False
+        self.stderr.write("Empty the practice services and forget every run? [y/N] ", ending="")
+        self.stderr.flush()
+        return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def _forget_runs() -> int:
+    """Empty the tables of runs and answers in one statement; the record allows no other way. Returns how many runs.
+
+    Raises RunLeased where a live worker holds one.
+    """
+    models = [
+        model
+        for label in ("runs", "approvals")
+        for model in apps.get_app_config(label).get_models()
+        if model not in KEPT
+    ]
+    tables = ", ".join(connection.ops.quote_name(model._meta.db_table) for model in models)
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SET LOCAL lock_timeout = '10s'")
+        cursor.execute(f"LOCK TABLE {Run._meta.db_table} IN ACCESS EXCLUSIVE MODE")
+        held = Run.objects.filter(lease_expires_at__gt=Now()).first()
+        if held:
+            raise RunLeased(f"{held.name} is being carried out; nothing was reset. Try again in a moment.")
+        count = Run.objects.count()
+        cursor.execute(f"TRUNCATE {tables}")
+    return count

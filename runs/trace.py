@@ -1,0 +1,189 @@
+"""A run as lines that people read, computed from its record alone.
+
+1  approval  approved by Ana Ferreira
+1  write     charge_card key 797fbb5bbb9f8a7e -> timeout
+1  reconcile charge_card key 797fbb5bbb9f8a7e -> found: it happened
+2  undo      refund_card (undoes step 1) key 1f9d2528fdce4b31 -> done
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from runs.models import Event, Run, Step
+from runs.replies import reason_of
+from runs.states import PARKED, RUN_ENDS, RunState
+
+KEY_DIGITS = 16
+ANSWERS = {
+    "approve": "approved by",
+    "skip": "skipped by",
+    "cancel_all": "all cancelled by",
+    "happened": "it happened, says",
+    "did_not_happen": "it did not happen, says",
+    "send_again": "send it again, says",
+    "retry": "try it again, says",
+    "done_by_hand": "done by hand, says",
+    "abandon": "abandoned by",
+}
+LOOKED_UP = {
+    "happened": "found: it happened",
+    "did_not_happen": "not found",
+    "cannot_say": "it cannot say",
+    "failed": "the lookup failed",
+}
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of a trace. `step` is the number within the thread, or None where it is about the run."""
+
+    step: int | None
+    kind: str  # approval, answer, read, write, undo, reconcile, check, question, note, stop
+    text: str
+    at: str
+
+    def __str__(self) -> str:
+        number = "" if self.step is None else str(self.step)
+        return f"{number:>3}  {self.kind:<9} {self.text}"
+
+
+def short(key: str) -> str:
+    """The part of a key that people read; the services' journal shows the same."""
+    return key[:KEY_DIGITS]
+
+
+def call_of(step: Step) -> str:
+    """A step in a few words: the tool and what it was called with."""
+    text = " ".join([step.tool, *(str(value) for value in step.args.values())])
+    return text if len(text) <= 80 else f"{text[:79]}…"
+
+
+class Trace:
+    """The lines of one run, and the order in which its tools ran; `writes` says of a tool whether it writes."""
+
+    def __init__(self, run: Run, reads: Iterable[str] = ()) -> None:
+        """`reads`: the names of the tools that only read."""
+        self.run, self.reads = run, frozenset(reads)
+        self.steps = {step.pk: step for step in run.steps.select_related("entry", "undoes")}
+        self.events = list(run.events.order_by("pk"))
+
+    @property
+    def order(self) -> list[str]:
+        """The tools in the order in which they ran; one that was sent twice is there twice."""
+        return [
+            self.steps[event.step_id].tool for event in self.events if event.step_id and _is_sending(event)
+        ]
+
+    def lines(self) -> list[Line]:
+        """Every line, in the order in which things happened; last what is under way, or waits for a person."""
+        lines, under_way = [], dict[int, Event]()
+        for event in self.events:
+            step = self.steps.get(event.step_id) if event.step_id else None
+            if step and _is_sending(event):
+                under_way[step.pk] = event
+            elif step and _ends_sending(event):
+                under_way.pop(step.pk, None)
+            lines += [
+                Line(number, kind, text, _time(event)) for number, kind, text in self._told(event, step)
+            ]
+        for pk, event in under_way.items():
+            step = self.steps[pk]
+            lines.append(
+                Line(step.number, self._kind(step), f"{_named(step)} -> no answer yet", _time(event))
+            )
+        return lines + list(self._questions())
+
+    def _told(self, event: Event, step: Step | None) -> Iterator[tuple[int | None, str, str]]:
+        told = self._of_run(event) if step is None else self._of_step(event, step)
+        yield from ((step.number if step else None, kind, text) for kind, text in told)
+
+    def _of_step(self, event: Event, step: Step) -> Iterator[tuple[str, str]]:
+        data = event.data or {}
+        if _ends_sending(event):
+            yield self._kind(step), f"{_named(step)} -> {_outcome(data, event.kind)}"
+        match event.kind:
+            case "question.answered":
+                kind = "approval" if data["answer"] in ("approve", "skip", "cancel_all") else "answer"
+                yield kind, _answered(data, event.actor)
+            case "step.looked_up":
+                said = LOOKED_UP.get(data["said"], data["said"])
+                detail = f" ({data['error']})" if data.get("error") else ""
+                yield "reconcile", f"{_named(step)} -> {said}{detail}"
+            case "step.refused":
+                yield "check", f"{step.tool} refused ({step.error_class})"
+            case "step.undo_not_possible":
+                yield "note", f"{step.tool} cannot be undone: {data['why']}"
+            case "step.cancelled" if not step.undoes_id:
+                yield "note", f"{step.tool} was not sent"
+            case "step.late_outcome":
+                yield "note", f"{_named(step)} -> {_outcome(data, event.kind)}, late"
+
+    def _of_run(self, event: Event) -> Iterator[tuple[str, str]]:
+        data = event.data or {}
+        if data.get("why"):
+            yield "stop", reason_of(data["why"]).rstrip(".")
+        match event.kind:
+            case "lease.taken_over":
+                yield "note", f"taken over from {data['previous_owner']}"
+            case "run.cancel_requested":
+                yield "note", f"{event.actor} asks to cancel the run"
+            case "run.rewound":
+                yield "note", "the model's memory was rewound"
+        if event.after in RUN_ENDS and event.kind == f"run.{event.after}":
+            yield "stop", ended(event.after)
+
+    def _questions(self) -> Iterator[Line]:
+        for step in sorted(self.steps.values(), key=lambda step: step.number):
+            if step.state in PARKED and not step.answer and step.asked_at:
+                what = step.question or f"may {call_of(step)} run?"
+                text = f"{what} (question {step.pk}, for {step.approver})"
+                yield Line(step.number, "question", text, step.asked_at.isoformat())
+
+    def _kind(self, step: Step) -> str:
+        if step.undoes_id:
+            return "undo"
+        return "read" if step.tool in self.reads else "write"
+
+
+def ended(state: str) -> str:
+    """How a run stands, in words: `done` where it succeeded."""
+    return "done" if state == RunState.SUCCEEDED else state.replace("_", " ")
+
+
+def _is_sending(event: Event) -> bool:
+    data = event.data or {}
+    return event.kind in ("step.sent", "step.sent_again") and "attempt" in data
+
+
+def _ends_sending(event: Event) -> bool:
+    data = event.data or {}
+    return ("verdict" in data and not data.get("late")) or event.kind == "step.interrupted"
+
+
+def _named(step: Step) -> str:
+    undoes = f" (undoes step {step.undoes.number})" if step.undoes else ""
+    return f"{step.tool}{undoes} key {short(step.entry.key) if step.entry else '?'}"
+
+
+def _outcome(data: dict[str, Any], kind: str) -> str:
+    if kind == "step.interrupted":
+        return f"no answer ({data.get('cause', 'process stopped')})"
+    cause, error = data.get("error_class", ""), data.get("error", "")
+    if data["verdict"] == "performed":
+        return "done"
+    if data["verdict"] == "in_doubt":
+        return {"Timeout": "timeout", "ConnectionLost": "connection lost"}.get(cause, f"{cause}: {error}")
+    if data["verdict"] == "raised":
+        return f"{cause}: {error}" if error else cause
+    return f"{data['verdict']} ({cause}): {error}" if error else f"{data['verdict']} ({cause})"
+
+
+def _answered(data: dict[str, Any], actor: str) -> str:
+    said = f"{ANSWERS.get(data['answer'], data['answer'])} {actor}"
+    why = data.get("reason") or data.get("reference")
+    return f"{said} ({why})" if why else said
+
+
+def _time(event: Event) -> str:
+    return event.at.isoformat()

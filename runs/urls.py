@@ -1,0 +1,13 @@
+"""The addresses of runs and conversations."""
+
+from django.urls import path
+
+from runs.views import conversations, runs
+
+urlpatterns = [
+    path("runs/", runs.run_list, name="runs"),
+    path("runs/<int:run_id>/", runs.run_page, name="run"),
+    path("conversations/", conversations.conversation_list, name="conversations"),
+    path("conversations/<uuid:thread_id>/", conversations.conversation, name="conversation"),
+    path("conversations/<uuid:thread_id>/pulse/", conversations.conversation_pulse, name="conversation-pulse"),
+]

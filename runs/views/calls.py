@@ -1,0 +1,114 @@
+"""A call in words: its sentence, its arguments, and what undoes it. Nothing here queries the database."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from runs.agentfile import AgentFile, AgentSpec, agent
+from runs.errors import NotFound
+from runs.loading import undo_of
+from runs.models import Step
+from runs.replies import sentence
+from runs.states import StepState
+from runs.tools.bindings import Unbindable, bind
+from runs.tools.registry import Tool, Undo
+
+
+@dataclass(frozen=True)
+class Argument:
+    """One argument, exactly as it would be sent; `is_data` where it is a list or an object, shown as JSON."""
+
+    name: str
+    text: str
+    is_data: bool = False
+
+
+@dataclass(frozen=True)
+class UndoWords:
+    """What undoes a write. `why_not` where nothing does, in words; then `tool` is ''."""
+
+    tool: str = ""
+    arguments: tuple[Argument, ...] = ()
+    why_not: str = ""
+
+
+def spec_of(name: str) -> AgentSpec:
+    """The agent of this name; one that knows no tool where it is gone, so that its old runs can be read."""
+    try:
+        return agent(name)
+    except NotFound:
+        return AgentSpec(name, Path(), AgentFile.model_construct(), {})
+
+
+def exact_json(value: Any) -> str:
+    """A value as JSON, to be read by people; every digit as it is stored."""
+    return json.dumps(value, indent=2, ensure_ascii=False)
+
+
+def arguments_of(args: Mapping[str, Any]) -> tuple[Argument, ...]:
+    """Every argument, in the order of its tool."""
+    return tuple(Argument(name, *_text(value)) for name, value in args.items())
+
+
+def _text(value: Any) -> tuple[str, bool]:
+    if isinstance(value, str):
+        return value, False
+    if isinstance(value, dict | list):
+        return exact_json(value), True
+    return json.dumps(value), False
+
+
+def call_text(tool: str, args: Mapping[str, Any]) -> str:
+    """`charge_card(order 4411, amount 40.00)`."""
+    return f"{tool}({', '.join(f'{item.name} {item.text}' for item in arguments_of(args))})"
+
+
+def sentence_of(step: Step, spec: AgentSpec) -> str:
+    """What the call does, in the words of its tool: `Charge 40.00 to order 4411`."""
+    tool = spec.catalogue.get(step.tool)
+    return sentence(tool.sentence if tool else "", call_text(step.tool, step.args), step.args)
+
+
+def result_text(step: Step, spec: AgentSpec) -> str:
+    """What a performed call returned, in the words of its tool; '' where it says nothing of it."""
+    tool = spec.catalogue.get(step.tool)
+    result = step.entry.result if step.entry and isinstance(step.entry.result, dict) else {}
+    return sentence(tool.summary if tool else "", "", {**step.args, **result})
+
+
+def undo_words(step: Step, spec: AgentSpec) -> UndoWords:
+    """What undoes this write, with its arguments bound as far as the write's result is known."""
+    tool = spec.catalogue.get(step.tool)
+    if tool is None:
+        return UndoWords(why_not=f"{step.tool} is no longer a tool of {spec.name}")
+    if step.note:
+        return UndoWords(why_not=f"it cannot be undone: {step.note}")
+    if tool.undo is None:
+        return UndoWords(why_not="nothing undoes it")
+    if not undo_of(step, tool, spec):
+        return UndoWords(why_not=f"{tool.undo.tool} would undo it, and is not a tool of {spec.name}")
+    return _bound(step, tool.undo, spec.tools[tool.undo.tool])
+
+
+def _bound(step: Step, undo: Undo, by: Tool) -> UndoWords:
+    known = step.state in (StepState.PERFORMED, StepState.UNDONE)
+    if not known:
+        return UndoWords(undo.tool, tuple(_promised(name, undo, step) for name in by.arguments.model_fields))
+    try:
+        args = bind(undo, by, step.args, step.entry.result if step.entry else None)
+    except Unbindable as error:
+        return UndoWords(why_not=f"it cannot be undone: {error}")
+    return UndoWords(undo.tool, arguments_of(args))
+
+
+def _promised(name: str, undo: Undo, step: Step) -> Argument:
+    """An argument of an undo whose write has no result yet."""
+    source = undo.args.get(name, f"$args.{name}" if name in step.args else f"$result.{name}")
+    if not isinstance(source, str) or not source.startswith("$"):
+        return Argument(name, *_text(source))
+    root, _, path = source.partition(".")
+    if root == "$args" and path in step.args:
+        return Argument(name, *_text(step.args[path]))
+    return Argument(name, f"its {path.replace('_', ' ').replace('.', ' ')}")

@@ -1,0 +1,132 @@
+"""The pages of runs: the list, and one run with everything that is known of it."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Count, Prefetch, Q
+from django.http import HttpResponse
+from django.shortcuts import redirect
+
+from runs import services
+from runs.access import may_operate, may_see
+from runs.errors import BadInput, NotFound
+from runs.loading import undo_of
+from runs.models import Attempt, Event, Message, Run, Step
+from runs.replies import still_in_effect
+from runs.states import RUN_ENDS, RunState, StepState
+from runs.views.calls import sentence_of, spec_of
+from runs.views.keyset import newest_first
+from runs.views.looks import Look, look_of_run
+from runs.views.rules import PageRequest, page
+from runs.views.shell import render_page
+from runs.views.timeline import timeline
+from runs.views.undo_order import undo_order
+
+PAGE = 50
+RECORD_LINES = 300
+TOLD = ("question.answered", "run.rolling_back", "run.rewound", "run.cancel_requested", "lease.taken_over")
+
+
+@dataclass(frozen=True)
+class RunRow:
+    """One run of the list."""
+
+    run: Run
+    look: Look
+    what: str
+    steps: int
+
+
+@page(may_see)
+def run_list(request: PageRequest) -> HttpResponse:
+    """All runs, newest first."""
+    turns = Prefetch("messages", Message.objects.filter(role="user"), to_attr="turns")
+    runs = Run.objects.select_related("thread").prefetch_related(turns)
+    found = newest_first(runs, request.GET.get("after", ""), PAGE)
+    counts = dict(
+        Step.objects.filter(run__in=found.rows, undoes=None)
+        .order_by()
+        .values_list("run")
+        .annotate(Count("pk"))
+    )
+    rows = [RunRow(run, look_of_run(run), _what(run), counts.get(run.pk, 0)) for run in found.rows]
+    return render_page(request, "runs/list.html", {"rows": rows, "page": found}, area="runs")
+
+
+def _what(run: Any) -> str:
+    return run.turns[0].text if run.turns else " · ".join(part for part in (run.task, run.subject) if part)
+
+
+@page(may_see, "GET", "POST")
+def run_page(request: PageRequest, run_id: int) -> HttpResponse:
+    """One run. An operator cancels it here."""
+    run = Run.objects.select_related("thread").filter(pk=run_id).first()
+    if run is None:
+        raise NotFound("There is no such run.")
+    if request.method == "POST":
+        return _cancel(request, run)
+    return render_page(request, "runs/run.html", _facts(request, run), area="runs")
+
+
+def _cancel(request: PageRequest, run: Run) -> HttpResponse:
+    """Ask the run to stop; what it did is undone as its agent says."""
+    reason = request.POST.get("reason", "").strip()
+    if not reason or len(reason) > 2000 or "\x00" in reason:
+        raise BadInput("To cancel a run, say why, in at most 2,000 characters.")
+    services.cancel(request.actor, run, reason)
+    return redirect("run", run.pk)
+
+
+def _facts(request: PageRequest, run: Run) -> dict[str, Any]:
+    """Everything on the page, in five queries however long the run is."""
+    spec = spec_of(run.thread.agent)
+    steps = list(Step.objects.filter(run=run).select_related("entry", "undoes").order_by("number"))
+    attempts = Attempt.objects.filter(step__run=run).order_by("step_id", "number")
+    told = list(Event.objects.filter(run=run).filter(Q(kind__in=TOLD)))
+    messages = list(Message.objects.filter(run=run))
+    record = list(Event.objects.filter(run=run).select_related("step")[: RECORD_LINES + 1])
+    left = still_in_effect(steps, spec)
+    return {
+        "run": run,
+        "look": look_of_run(run),
+        "title": _title(run, steps),
+        "reply": next((m for m in reversed(messages) if m.role == "agent" and run.state in RUN_ENDS), None),
+        "turn": next((m for m in messages if m.role == "user"), None),
+        "entries": timeline(run, steps, attempts, told, spec),
+        "undo_order": undo_order(steps, spec),
+        "left": [sentence_of(step, spec) for step in left],
+        "left_undoable": sum(1 for step in left if undo_of(step, spec.catalogue.get(step.tool), spec)),
+        "said": messages,
+        "record": record[:RECORD_LINES],
+        "record_is_cut": len(record) > RECORD_LINES,
+        "keys": [step for step in steps if step.entry],
+        "may_cancel": may_operate(request.actor) and run.state not in RUN_ENDS and not run.cancel_requested_at,
+        "has_ended": run.state in RUN_ENDS,
+        "questions": [step for step in steps if step.asks and not step.answer and _is_parked(step)],
+    }
+
+
+def _is_parked(step: Step) -> bool:
+    return step.state in (StepState.NEEDS_APPROVAL, StepState.UNKNOWN, StepState.UNDO_STUCK)
+
+
+def _title(run: Run, steps: list[Step]) -> str:
+    """The state in a sentence."""
+    forward = [step for step in steps if step.undoes_id is None]
+    done = sum(1 for step in forward if step.state == StepState.PERFORMED)
+    at = f" at step {run.stop['step']}" if run.stop and run.stop.get("step") else ""
+    waits = next((step.number for step in steps if _is_parked(step) and not step.answer), None)
+    many = f"{done} step" if done == 1 else f"{done} steps"
+    return {
+        RunState.OPEN: f"Open: {many} done, its agent may propose more",
+        RunState.READY: "Waiting for its next try" if run.due_at else "Queued",
+        RunState.RUNNING: f"Running: {done} of {len(forward)} steps done",
+        RunState.WAITING: f"Waiting for an answer at step {waits}" if waits else "Waiting for an answer",
+        RunState.ROLLING_BACK: f"Stopped{at}, being undone",
+        RunState.STUCK: f"Stopped{at}, and stuck while being undone",
+        RunState.SUCCEEDED: f"Done: {many} performed" if done else "Done: nothing was performed",
+        RunState.ROLLED_BACK: f"Stopped{at}, and undone",
+        RunState.ABANDONED: f"Stopped{at}, and abandoned before all was undone",
+        RunState.FAILED: f"Stopped{at}; nothing had been done",
+        RunState.HANDED_OVER: f"Stopped{at}, and handed over to a person",
+    }[RunState(run.state)]

@@ -1,0 +1,72 @@
+"""What stands around every page: the rail with its counts, and who is signed in."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Count, Min
+from django.http import HttpResponse
+from django.shortcuts import render
+
+from runs.models import Run, Step
+from runs.states import PARKED
+
+
+@dataclass(frozen=True)
+class Tally:
+    """How many wait, and since when the oldest."""
+
+    label: str
+    kind: str
+    count: int = 0
+    oldest: datetime | None = None
+
+
+LABELS = {
+    "confirm": ("confirmation", "confirmations"),
+    "outcome": ("unknown outcome", "unknown outcomes"),
+    "undo": ("stuck undo", "stuck undos"),
+    "handover": ("handover", "handovers"),
+}
+
+
+def tallies() -> list[Tally]:
+    """The four counts of what needs a person. Two queries, each on a partial index."""
+    rows = (
+        Step.objects.filter(state__in=PARKED, answer="")
+        .order_by()
+        .values_list("asks")
+        .annotate(Count("pk"), Min("asked_at"))
+    )
+    found = {asks: (count, oldest) for asks, count, oldest in rows}
+    handed = Run.objects.filter(handover_at__isnull=False).aggregate(n=Count("pk"), oldest=Min("handover_at"))
+    found["handover"] = (handed["n"], handed["oldest"])
+    return [_tally(kind, *found.get(kind, (0, None))) for kind in LABELS]
+
+
+def _tally(kind: str, count: int, oldest: datetime | None) -> Tally:
+    one, many = LABELS[kind]
+    return Tally(one if count == 1 else many, kind, count, oldest)
+
+
+def render_page(
+    request: Any, template: str, context: dict[str, Any] | None = None, *, status: int = 200, area: str = ""
+) -> HttpResponse:
+    """A whole page. `area` is the entry of the rail that it belongs to."""
+    counts = tallies()
+    shell = {
+        "area": area,
+        "tallies": counts,
+        "waiting_total": sum(tally.count for tally in counts),
+        "person": request.user.get_full_name() or request.user.get_username(),
+        "roles": _role_words(request),
+    }
+    return render(request, template, shell | (context or {}), status=status)
+
+
+def _role_words(request: Any) -> str:
+    roles = getattr(request, "actor", None) and request.actor.roles
+    for role in ("admin", "operator", "lead", "support"):
+        if roles and role in roles:
+            return role.capitalize()
+    return "No role"

@@ -1,0 +1,106 @@
+"""The commands that move a run: they see it through until it ends or waits, and say what came of it."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from runs.agentfile import agent
+from runs.agents import Reply
+from runs.following import follow
+from runs.models import Event, Run, Step
+from runs.replies import sentence
+from runs.services import ANSWERS
+from runs.states import PARKED, STEP_ENDS, StepState
+from runs.trace import call_of, ended, short
+from stalwart_site.terminal import WAITS, TerminalCommand
+
+
+class CarryingCommand(TerminalCommand):
+    """A command that moves a run, and stays with it."""
+
+    def follow(self, run_id: int) -> Reply:
+        """Until the run ends or waits; where no worker is alive, this process carries it out."""
+        return follow(run_id, alone=self.machine.alone, before_acting=self.machine.services)
+
+    def conclude(self, run: Run, reply: Reply, after: int, options: dict[str, Any]) -> int:
+        """Say what the run did since the event `after`, and how it stands; returns the exit code."""
+        if options["json"]:
+            self.say_json(as_json(reply))
+        else:
+            for line in [*_carried_out(run, after), *self._standing(reply)]:
+                self.say(line)
+        return WAITS if reply.waiting else 0
+
+    def _standing(self, reply: Reply) -> Iterator[str]:
+        if reply.text:
+            yield reply.text
+        for step in questions_of(reply):
+            yield from question_lines(step)
+        yield f"Status: {ended(reply.state)}"
+
+
+def last_event(run: Run) -> int:
+    """The newest event of a run."""
+    return Event.objects.filter(run=run).order_by("-pk").values_list("pk", flat=True).first() or 0
+
+
+def _carried_out(run: Run, after: int) -> Iterator[str]:
+    """One line for each step that ended after this event."""
+    moved = Event.objects.filter(run=run, pk__gt=after, after__in=sorted(STEP_ENDS)).values("step")
+    for step in Step.objects.filter(pk__in=moved).select_related("entry").order_by("number"):
+        yield f"{call_of(step)}: {_came_to(step)}"
+
+
+def _came_to(step: Step) -> str:
+    state = "done" if step.state == StepState.PERFORMED else step.state.replace("_", " ")
+    facts = [step.error_class] if step.error_class and step.state != StepState.PERFORMED else []
+    if step.entry:
+        facts.append(f"key {short(step.entry.key)}, {step.calls} call(s)")
+    return f"{state} ({', '.join(facts)})" if facts else state
+
+
+# --- Questions --------------------------------------------------------------------------------------------
+def questions_of(reply: Reply) -> list[Step]:
+    """The steps that this run waits for."""
+    waiting = Step.objects.filter(pk__in=[question.id for question in reply.waiting], state__in=PARKED)
+    return list(waiting.select_related("run__thread").order_by("number"))
+
+
+def title(step: Step) -> str:
+    """What a question is about, in a sentence."""
+    if step.asks != "confirm":
+        return step.question
+    tool = agent(step.run.thread.agent).catalogue.get(step.tool)
+    return sentence(tool.sentence if tool else "", call_of(step), step.args)
+
+
+def question_lines(step: Step) -> Iterator[str]:
+    """A question as a person at a terminal reads it."""
+    yield f"Question {step.pk} of {step.run.name}, for {step.approver}: {title(step)}"
+    arguments = ", ".join(f"{name} = {value}" for name, value in step.args.items())
+    yield f"  {step.tool}({arguments})"
+    yield from (f"  {warning}" for warning in step.warnings)
+    yield f"  digest {step.digest}"
+    yield f"  answers: {', '.join(ANSWERS[step.asks])}"
+
+
+def question_json(step: Step) -> dict[str, Any]:
+    """A question with all that an answer needs; `id` is what `stalwart answer` takes."""
+    return {
+        "id": step.pk,
+        "run": step.run.name,
+        "step": step.number,
+        "kind": step.asks,
+        "title": title(step),
+        "tool": step.tool,
+        "args": step.args,
+        "warnings": step.warnings,
+        "approver": step.approver,
+        "digest": step.digest,
+        "answers": list(ANSWERS[step.asks]),
+    }
+
+
+def as_json(reply: Reply) -> dict[str, Any]:
+    """Where a run stands."""
+    waiting = [question_json(step) for step in questions_of(reply)]
+    return {"run": reply.run, "state": str(reply.state), "reply": reply.text, "waiting": waiting}

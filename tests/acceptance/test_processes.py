@@ -1,0 +1,58 @@
+"""The worker and the sweep, as real processes: what they do with signals, and with each other's deaths."""
+
+import os
+import signal
+import time
+
+import psutil
+import pytest
+
+from tests.processes import Processes, Started, until
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def _cluster(worker: Started) -> psutil.Process | None:
+    """The main process of the worker's cluster, once its five processes are there."""
+    children = psutil.Process(worker.pid).children()
+    return children[0] if children and len(children[0].children(recursive=True)) >= 4 else None
+
+
+def _running_cluster(worker: Started) -> psutil.Process:
+    until(lambda: _cluster(worker), f"the cluster; {worker.said()}")
+    cluster = _cluster(worker)
+    assert cluster is not None
+    return cluster
+
+
+def test_sigterm_stops_a_worker_and_leaves_nothing_behind(processes: Processes) -> None:
+    worker = processes.worker()
+    cluster = _running_cluster(worker)
+    family = [cluster, *cluster.children(recursive=True)]
+    assert worker.stop() == 0
+    assert psutil.wait_procs(family, timeout=5)[1] == []
+
+
+def test_a_worker_whose_sentinel_was_killed_gets_a_new_cluster(processes: Processes) -> None:
+    worker = processes.worker()
+    first = _running_cluster(worker)
+    family = [first, *first.children(recursive=True)]
+    first.children()[0].kill()
+    assert psutil.wait_procs(family, timeout=10)[1] == []
+    assert _running_cluster(worker).pid != first.pid
+    assert "a new one starts" in worker.said()
+
+
+def test_the_cluster_ends_when_its_supervisor_is_killed(processes: Processes) -> None:
+    worker = processes.worker()
+    cluster = _running_cluster(worker)
+    family = [cluster, *cluster.children(recursive=True)]
+    os.kill(worker.pid, signal.SIGKILL)
+    assert psutil.wait_procs(family, timeout=10)[1] == []
+
+
+def test_sigterm_stops_the_sweep(processes: Processes) -> None:
+    sweep = processes.sweep()
+    time.sleep(1.5)
+    assert sweep.process.poll() is None, sweep.said()
+    assert sweep.stop() == 0

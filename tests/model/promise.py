@@ -1,0 +1,200 @@
+"""The promise, as checks of one state and of one move. Each gives what is broken, or ''.
+
+What a person's false word or his 'send again' brings about is his; everything else is asserted for all.
+"""
+
+from dataclasses import replace
+
+from runs.actions import Action, Undo, Wait
+from runs.states import (
+    IN_FLIGHT,
+    PARKED,
+    RUN_BACKWARD,
+    RUN_ENDS,
+    RUN_MOVES,
+    STEP_MOVES,
+    RunState,
+    StepState,
+)
+from runs.view import StepView
+from tests.model.loop import ABSENT, Core, Move, Plan, State, tool_of
+from tests.model.world import NOW, Key
+
+AT_REST = {
+    "person": (RunState.WAITING, RunState.STUCK),
+    "agent": (RunState.OPEN, None),
+    "time": (RunState.READY, RunState.ROLLING_BACK),
+}
+
+
+def broken_by_state(plan: Plan, state: State) -> str:
+    """What this state says that is not so."""
+    for step, key in zip(state.run.steps, state.keys, strict=True):
+        if said := _doubled(step, key) or (plan.truthful and _record(step, key)):
+            return said
+    return (_at_the_end(plan, state) if state.run.state in RUN_ENDS else "") or _undone_once(state)
+
+
+def _doubled(step: StepView, key: Key) -> str:
+    if key.landed > 1 and not key.again and not key.lied:
+        return f"never twice: {step.number} took effect twice under one key"
+    return ""
+
+
+def _record(step: StepView, key: Key) -> str:
+    """The record is the world: in every state, not only at the end."""
+    if not step.writes:
+        return ""
+    if step.answer == "done_by_hand":
+        return ""  # said, and not read by the engine yet
+    if step.state in ABSENT and key.landed:
+        return f"record = world: {step.number} is {step.state} and took effect"
+    if step.state in ABSENT and key.wire:
+        return f"settled: {step.number} is {step.state} and a call of it is still on the wire"
+    if step.state in (StepState.PERFORMED, StepState.UNDONE) and not key.landed:
+        return f"record = world: {step.number} is {step.state} and took no effect"
+    return ""
+
+
+def _undone_once(state: State) -> str:
+    undone = [step.undoes for step in state.run.undos]
+    return "never undone twice: two undos of one step" if len(undone) != len(set(undone)) else ""
+
+
+def _at_the_end(plan: Plan, state: State) -> str:
+    run, end = state.run, state.run.state
+    handed_over_alive = end is RunState.HANDED_OVER and state.died
+    for step in run.steps:
+        abandoned = end is RunState.ABANDONED and step.answer == "abandon"
+        if not step.ended and not abandoned and not handed_over_alive:
+            return f"the end: {end} with step {step.number} {step.state}"
+    if end is RunState.SUCCEEDED:
+        return _succeeded(plan, state)
+    if end is RunState.ROLLED_BACK and any(step.to_undo for step in run.forward):
+        return "the end: rolled_back with a write left that can be undone"
+    if end is RunState.FAILED and any(key.landed for key in state.keys) and plan.truthful:
+        return "the end: failed says that nothing had been done"
+    if end is RunState.HANDED_OVER and any(run.undos):
+        return "the end: keep undid something"
+    if end is RunState.ABANDONED and not any(step.answer == "abandon" for step in run.undos):
+        return "the end: abandoned by nobody"
+    return ""
+
+
+def _succeeded(plan: Plan, state: State) -> str:
+    fine = {StepState.PERFORMED, StepState.DECLINED} | ({StepState.REFUSED} if plan.opened else set())
+    forward = list(state.run.forward)
+    if not plan.opened and len(forward) != len(plan.tools):
+        return "the end: succeeded without all of its steps"
+    if any(step.state not in fine for step in forward) or any(state.run.undos):
+        return "the end: succeeded with a step that is not performed"
+    return ""
+
+
+def broken_by_move(core: Core, plan: Plan, before: State, action: Action, move: Move) -> str:
+    """What this move did that it must not do."""
+    return (
+        _moves_allowed(before, move)
+        or _doubt_is_sticky(plan, before, move)
+        or (_sending(plan, before, move) if move.sent else "")
+        or (_undoing(plan, before, action, move) if isinstance(action, Undo) else "")
+    )
+
+
+def _moves_allowed(before: State, move: Move) -> str:
+    for number, old, new in move.changes:
+        if old is not new and new not in STEP_MOVES[old]:
+            return f"moves: step {number} {old} -> {new}"
+    old_run, new_run = before.run.state, move.after.run.state
+    if old_run is not new_run and new_run not in RUN_MOVES[old_run]:
+        return f"moves: run {old_run} -> {new_run}"
+    return ""
+
+
+def _doubt_is_sticky(plan: Plan, before: State, move: Move) -> str:
+    """Doubt ends with a success, a lookup or a person's word, and with nothing else."""
+    for old, new in zip(before.run.steps, move.after.run.steps, strict=False):
+        if not old.doubt or old.state not in IN_FLIGHT or (new.doubt and new.state in IN_FLIGHT):
+            continue
+        said = "person says" in move.name or old.answer
+        if new.state is StepState.PERFORMED or "looks" in move.name or said or old.said == "did_not_happen":
+            continue
+        return f"doubt is sticky: {old.number} {old.state} -> {new.state}, doubt {new.doubt!r}"
+    return ""
+
+
+def _sending(plan: Plan, before: State, move: Move) -> str:
+    number = move.sent
+    old, new = before.run.steps[number - 1], move.after.run.steps[number - 1]
+    run, tool = before.run, tool_of(plan, old)
+    if not any(one == number and to is StepState.SENT for one, _, to in move.changes) and (
+        old.state is not StepState.SENT
+    ):
+        return f"write-ahead: {number} was called without a committed intent"
+    if new.state in IN_FLIGHT and new.calls != old.calls + 1:
+        return f"write-ahead: the call of {number} was not counted"
+    if old.calls >= old.budget:
+        return f"three calls in all: {number} was called once more"
+    if old.check != "allowed":
+        return f"checked: {number} was called and its check said {old.check!r}"
+    if tool.confirm and not old.undoes and not before.keys[number - 1].approved:
+        return f"approved: {number} was called and nobody had approved it"
+    if old.undoes is None and (run.cancelled or run.state in RUN_BACKWARD):
+        return f"stopped: {number} was called although the run was stopping"
+    return _undo_sent(before, old) if old.undoes else ""
+
+
+def _undo_sent(before: State, undo: StepView) -> str:
+    run = before.run
+    if run.state not in RUN_BACKWARD:
+        return f"order: undo {undo.number} was sent by a run that is {run.state}"
+    if run.rollback == "ordered":
+        return _others_in_flight(before, undo.number)
+    return ""
+
+
+def _others_in_flight(before: State, number: int) -> str:
+    others = [step.number for step in before.run.steps if step.state in IN_FLIGHT and step.number != number]
+    return f"order: undone while {others} in flight or unknown" if others else ""
+
+
+def _undoing(plan: Plan, before: State, action: Undo, move: Move) -> str:
+    run = before.run
+    write = run.steps[action.step - 1]
+    if write.undoes is not None:
+        return f"an undo is undone: {write.number}"
+    undone = {step.undoes for step in run.undos}
+    later = [s.number for s in run.forward if s.number > write.number and s.to_undo and s.number not in undone]
+    if later:
+        return f"order: {write.number} is undone before {later}"
+    if run.rollback == "ordered":
+        open_undos = [step.number for step in run.undos if not step.ended]
+        if open_undos:
+            return f"order: {write.number} is undone while undo {open_undos} is under way"
+        return _others_in_flight(before, 0)
+    return ""
+
+
+def broken_at_rest(core: Core, state: State, wait: Wait) -> str:
+    """A run that waits has something to wait for, and is the same run when it is claimed again."""
+    run = state.run
+    if run.state in RUN_ENDS:
+        return "" if wait.on == "nothing" else f"stuck: ended, and waits for {wait.on}"
+    if wait.on not in AT_REST:
+        return f"stuck: waits for {wait.on!r}"
+    if wait.on == "person" and not any(step.state in PARKED and not step.answer for step in run.steps):
+        return "stuck: waits for a person, and nothing is asked"
+    if wait.on == "time" and (wait.until is None or wait.until <= NOW):
+        return "stuck: waits for a time that does not come"
+    if wait.on == "agent" and not run.opened:
+        return "stuck: waits for an agent that is done"
+    rest = AT_REST[wait.on][run.state in RUN_BACKWARD]
+    if rest is None:
+        return "stuck: a rollback waits for its agent"
+    if rest is not run.state and (rest not in RUN_MOVES[run.state] or run.state not in RUN_MOVES[rest]):
+        return f"moves: run {run.state} -> {rest} and back"
+    if core.next_action(replace(run, state=rest)) != wait:
+        return f"at rest: a run that is {rest} does not wait for the same"
+    return ""
+
+
