@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from django.utils import timezone
+
 from approvals.models import Answer
 from runs.access import Actor, may_answer
 from runs.agentfile import AgentSpec
@@ -21,8 +23,8 @@ from runs.views.calls import (
     Argument,
     UndoWords,
     arguments_of,
-    call_text,
     exact_json,
+    in_order,
     result_text,
     sentence_of,
     spec_of,
@@ -72,6 +74,7 @@ class Left:
     after: int | None
     undone: tuple[Undone, ...]
     stays: tuple[str, ...]
+    this: str = ""  # the sentence of this step, which is called so
     kept: bool = False  # the agent's runs are kept as they are; a person takes over
 
     @property
@@ -82,16 +85,19 @@ class Left:
             return f"{when}: nothing is undone by itself, and the run is handed over to a person"
         if not self.undone:
             return f"{when}: nothing is undone" if self.stays else f"{when}: nothing is left, as nothing was changed"
-        first, *others = [f"“{item.sentence}” is undone by {item.by}" for item in self.undone]
+        first, *others = [f"{self._name(item.sentence)} is undone by {item.by}" for item in self.undone]
         return f"{when}: {', then '.join([first, *others])}"
 
     @property
     def stays_words(self) -> str:
         """`“Send the receipt for order 4411” stays done`; '' where nothing would stay."""
-        names = [f"“{sentence}”" for sentence in self.stays]
+        names = [self._name(sentence) for sentence in self.stays]
         if len(names) < 2:
             return f"{names[0]} stays done" if names else ""
         return f"{', '.join(names[:-1])} and {names[-1]} stay done"
+
+    def _name(self, sentence: str) -> str:
+        return "this step" if sentence == self.this else f"“{sentence}”"
 
 
 @dataclass(frozen=True)
@@ -162,6 +168,7 @@ class QuestionPage:
     in_effect: tuple[PlanRow, ...]
     result_fields: tuple[str, ...]
     settles_at: datetime | None
+    is_early: bool
     lookup_said: str
     key: str
     error: str
@@ -231,8 +238,8 @@ def word(rows: Rows, actor: Actor) -> QuestionPage:
         title=sentence_of(step, spec) if step.asks == "confirm" else step.question,
         lead=sentence_of(step.undoes or step, spec),
         tool=step.tool,
-        arguments=arguments_of(step.args),
-        exact=exact_json({"tool": step.tool, "args": step.args}),
+        arguments=arguments_of(step.args, spec.catalogue.get(step.tool)),
+        exact=exact_json({"tool": step.tool, "args": in_order(step.args, spec.catalogue.get(step.tool))}),
         warnings=tuple(step.warnings),
         plan=plan,
         plan_hidden=hidden,
@@ -244,6 +251,7 @@ def word(rows: Rows, actor: Actor) -> QuestionPage:
         in_effect=_in_effect(rows, spec),
         result_fields=_result_fields(step, spec),
         settles_at=step.settles_at,
+        is_early=bool(step.settles_at and step.settles_at > timezone.now()),
         lookup_said=step.said.replace("_", " "),
         key=step.entry.key if step.entry else "",
         error=step.error,
@@ -326,10 +334,11 @@ def _left(rows: Rows, spec: AgentSpec) -> Left:
     tool = spec.catalogue.get(this.tool)
     if after and this.undoes_id is None and (tool is None or tool.writes):
         writes.append(this)
+    number, name = after.number if after else None, sentence_of(this, spec)
     if this.run.mode == "keep":
-        return Left(after.number if after else None, (), tuple(sentence_of(w, spec) for w in writes), True)
+        return Left(number, (), tuple(sentence_of(write, spec) for write in writes), name, kept=True)
     undone, stays = _split(writes, spec)
-    return Left(after.number if after else None, undone, stays)
+    return Left(number, undone, stays, name)
 
 
 def _is_later(step: Step, this: Step) -> bool:
@@ -337,7 +346,8 @@ def _is_later(step: Step, this: Step) -> bool:
 
 
 def _split(writes: Iterable[Step], spec: AgentSpec) -> tuple[tuple[Undone, ...], tuple[str, ...]]:
-    undone, stays = [], []
+    undone: list[Undone] = []
+    stays: list[str] = []
     for write in sorted(writes, key=lambda step: -step.number):
         words = undo_words(write, spec)
         if words.tool:
@@ -477,8 +487,3 @@ def _undo(rows: Rows, spec: AgentSpec) -> tuple[Choice, ...]:
             needs="reason",
         ),
     )
-
-
-def arguments_line(step: Step) -> str:
-    """The call on one line, for lists."""
-    return call_text(step.tool, step.args)

@@ -125,8 +125,15 @@ def read(path: Path) -> list[AgentSpec]:
         raise document.error(
             first["loc"], f"{'.'.join(str(part) for part in first['loc'])}: {said}"
         ) from None
+    _refuse_rules(document, file)
     catalogue = _catalogue(document, file)
     return [_spec(document, file, catalogue, name, section) for name, section in file.agents.items()]
+
+
+def _refuse_rules(document: "_Document", file: AgentFile) -> None:
+    """A rule that would not be carried out is worse than none: until rules are, a rulebook must be empty."""
+    if file.rulebook and _Document(document.path.parent / file.rulebook).data:
+        raise document.error(("rulebook",), f"{file.rulebook} holds rules, and this version carries none out")
 
 
 def _spec(

@@ -165,14 +165,8 @@ def _take(run_id: int, owner: str) -> Held | None:
     spec = agent(held.run.thread.agent)
     for step in held.steps:
         if step.state == StepState.SENT and not step.doubt:
-            record(
-                held,
-                "step.interrupted",
-                step,
-                found=step.state,
-                cause="process stopped",
-                owner=held.taken_from,
-            )
+            found = {"found": step.state, "owner": held.taken_from}
+            record(held, "step.interrupted", step, data=found)
             ledger.apply(held, step, outcomes.interrupted(step_view(held, step, spec)))
     return held
 

@@ -32,9 +32,10 @@ class StalwartError(Exception):
 class ToolError(StalwartError):
     """The call did not return a result."""
 
-    def __init__(self, detail: str = "", *, cause: str = "") -> None:
+    def __init__(self, detail: str = "", *, cause: str = "", status: int = 0) -> None:
         super().__init__(detail)
         self.cause = cause  # the short name that people read, such as Timeout; '' means the class's own
+        self.status = status  # of the HTTP answer; 0 where there was none
 
 
 class Refused(ToolError):

@@ -52,7 +52,8 @@ def called(step: StepView, verdict: str, now: datetime, pause: timedelta) -> Cha
         final = verdict in ("refused", "raised")
         return {"state": StepState.FAILED} if final else {"state": StepState.APPROVED, "due_at": now + pause}
     if verdict == "in_doubt" or step.doubt:
-        return {"doubt": step.doubt or "no_answer", "due_at": None if step.lookup else now + pause}
+        resends = step.retry_safe and not step.lookup  # anything else is looked up or asked about at once
+        return {"doubt": step.doubt or "no_answer", "due_at": now + pause if resends else None}
     if verdict == "unavailable" or step.undoes:
         return {"state": StepState.APPROVED, "due_at": now + pause}
     return {"state": StepState.FAILED}

@@ -60,7 +60,7 @@ def call_of(step: Step) -> str:
 
 
 class Trace:
-    """The lines of one run, and the order in which its tools ran; `writes` says of a tool whether it writes."""
+    """The lines of one run, and the order in which its tools ran."""
 
     def __init__(self, run: Run, reads: Iterable[str] = ()) -> None:
         """`reads`: the names of the tools that only read."""
@@ -76,7 +76,7 @@ class Trace:
         ]
 
     def lines(self) -> list[Line]:
-        """Every line, in the order in which things happened; last what is under way, or waits for a person."""
+        """Every line, in the order in which things happened; at the end what is under way, or waits."""
         lines, under_way = [], dict[int, Event]()
         for event in self.events:
             step = self.steps.get(event.step_id) if event.step_id else None

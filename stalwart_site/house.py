@@ -1,7 +1,7 @@
 """The house: everything that one machine needs, started in order, watched, and stopped in order.
 
-    open    lock -> leftovers -> ports -> secret key -> services -> PostgreSQL -> tables -> worker, sweep
-            -> static files -> web -> demo data
+    open    lock -> leftovers -> ports -> secret key -> services -> PostgreSQL -> tables -> static files -> web
+            -> demo data -> both answer -> worker, sweep
     watch   a child that dies is started again, after a pause that doubles
     close   web -> sweep -> worker (which finishes the call in flight) -> services -> PostgreSQL
 
@@ -71,30 +71,29 @@ class House:
         self.close()
 
     def open(self) -> bool:
-        """Start everything and wait until it answers; False when a stop signal came meanwhile.
+        """Start everything, each as soon as what it needs is there; False when a stop signal came meanwhile.
 
         Raises HouseError, StateFolderError or EmbeddedPostgresError; what was started is stopped by `close`.
         """
         self._lock.enter_context(state_folder.locked(self.folder))
         end_leftovers(state_folder.record(self.folder).get("children", []))
         self._check_ports()
-        self.children = self._make_children(self._environment())
-        self._start_everything(*self.children)
-        self._write_record()
-        return self._wait_until_answering()
-
-    def _start_everything(self, web: Child, sweep: Child, worker: Child, services: Child) -> None:
-        """Each as soon as what it needs is there; what takes long goes on beside what follows."""
-        services.start()
+        web, sweep, worker, services = self.children = self._make_children(self._environment())
+        services.start()  # beside what follows
         if self.postgres is not None:
             self.postgres.start()
         preparation.migrate_if_needed()
-        worker.start()
-        sweep.start()
         preparation.collect_static_if_needed()
-        web.start()  # it looks for the static files when it starts
+        web.start()
         if settings.FAULTS_ALLOWED:
             preparation.add_demo_data()
+        if not self._wait_until_answering():
+            return False
+        # Last: whoever opens the console need not wait for them, and they are there before anybody has signed in.
+        worker.start()
+        sweep.start()
+        self._write_record()
+        return True
 
     def watch(self) -> None:
         """Keep PostgreSQL and every child alive until a stop signal comes.

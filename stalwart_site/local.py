@@ -4,8 +4,8 @@ A command uses what runs already: the server of DATABASE_URL, or what `stalwart 
 started on this state folder. What does not run it starts, and stops at its end:
 
     starting.lock    held while a command looks whether the database runs, and starts it
-    commands.lock    shared by the commands that use the embedded database; whoever started it waits, before it
-                     stops it, until nobody else holds the lock
+    commands.lock    shared by the commands that use the embedded database; whoever started it stops it only
+                     once nobody else holds the lock
 """
 
 import contextlib
@@ -68,10 +68,10 @@ class Machine:
 
     # --- The database ---------------------------------------------------------------------------------------
     def open_database(self, *, migrate: bool = False, services: bool = False) -> None:
-        """Have a database with its tables. `migrate`: also bring the one of DATABASE_URL up to date.
-        `services`: the practice services will be needed if the database has to be started; they start meanwhile.
+        """Have a database with its tables. Raises LocalError or EmbeddedPostgresError.
 
-        Raises LocalError or EmbeddedPostgresError.
+        `migrate`: bring the one of DATABASE_URL up to date too. `services`: should the database have to be
+        started, then the practice services will be needed as well, and start meanwhile.
         """
         if os.environ.get("DATABASE_URL"):
             if migrate:
@@ -130,12 +130,13 @@ class Machine:
             return os.open(self.folder / name, os.O_RDWR | os.O_CREAT, 0o600)
         except OSError as error:
             raise LocalError(
-                f"{self.folder} cannot be written ({error.strerror}): set STALWART_HOME to a folder of your own"
+                f"{self.folder} cannot be written ({error.strerror}): "
+                "set STALWART_HOME to a folder of your own"
             ) from error
 
     # --- The practice services ------------------------------------------------------------------------------
     def services(self) -> str:
-        """The address of the practice services, which answer; started here if nobody's do. Raises LocalError."""
+        """The address of practice services that answer; started here if none do. Raises LocalError."""
         if not self._services_url:
             self._services_url = self._answering_services() or self._wait_for_services()
             os.environ["STALWART_SERVICES_URL"] = settings.SERVICES_URL = self._services_url

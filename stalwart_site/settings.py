@@ -156,7 +156,18 @@ STORAGES = {
     "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
 }
 # What is compressed already, and source maps: they are most of the bytes, and nobody waits for one.
-WHITENOISE_SKIP_COMPRESS_EXTENSIONS = ["gif", "gz", "ico", "jpg", "map", "png", "webp", "woff", "woff2", "zip"]
+WHITENOISE_SKIP_COMPRESS_EXTENSIONS = [
+    "gif",
+    "gz",
+    "ico",
+    "jpg",
+    "map",
+    "png",
+    "webp",
+    "woff",
+    "woff2",
+    "zip",
+]
 LANGUAGE_CODE = "en"
 TIME_ZONE = os.environ.get("STALWART_TIME_ZONE", "UTC")
 USE_TZ = True

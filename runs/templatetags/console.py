@@ -50,6 +50,17 @@ def at(moment: datetime) -> SafeString:
 
 
 @register.filter
+def minute(moment: datetime) -> SafeString:
+    """`14:02 UTC`, exact for those who point at it."""
+    return format_html(
+        '<time datetime="{}" title="{}">{}</time>',
+        moment.isoformat(),
+        moments.exact(moment),
+        moments.clock(moment),
+    )
+
+
+@register.filter
 def clock_only(moment: datetime) -> SafeString:
     """`14:02:07`, where the page says the zone elsewhere; exact for those who point at it."""
     words = moments.clock(moment, seconds=True).rpartition(" ")[0]

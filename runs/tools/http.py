@@ -44,7 +44,7 @@ class Service:
         try:
             return self.get(call, path)
         except Refused as error:
-            if error.cause == "HTTP404":
+            if error.status == 404:
                 return None
             raise
 
@@ -106,7 +106,7 @@ def _answer(response: httpx.Response, *, reads: bool, retry_safe: bool) -> Any:
         raise Unavailable(said, cause=f"HTTP{status}")
     if status == 408 or not 400 <= status < 500 or (status == 409 and _in_progress(response)):
         raise (Unavailable if reads else InDoubt)(said, cause=f"HTTP{status}")
-    raise Refused(said, cause=f"HTTP{status}")
+    raise Refused(said, status=status)
 
 
 def _problem(response: httpx.Response) -> dict[str, Any]:

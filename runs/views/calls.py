@@ -42,14 +42,20 @@ def spec_of(name: str) -> AgentSpec:
         return AgentSpec(name, Path(), AgentFile.model_construct(), {})
 
 
+def in_order(args: Mapping[str, Any], tool: Tool | None) -> dict[str, Any]:
+    """The arguments in the order of the tool's parameters: the database keeps none."""
+    known = [name for name in tool.arguments.model_fields if name in args] if tool else []
+    return {name: args[name] for name in [*known, *(name for name in args if name not in known)]}
+
+
 def exact_json(value: Any) -> str:
     """A value as JSON, to be read by people; every digit as it is stored."""
     return json.dumps(value, indent=2, ensure_ascii=False)
 
 
-def arguments_of(args: Mapping[str, Any]) -> tuple[Argument, ...]:
+def arguments_of(args: Mapping[str, Any], tool: Tool | None = None) -> tuple[Argument, ...]:
     """Every argument, in the order of its tool."""
-    return tuple(Argument(name, *_text(value)) for name, value in args.items())
+    return tuple(Argument(name, *_text(value)) for name, value in in_order(args, tool).items())
 
 
 def _text(value: Any) -> tuple[str, bool]:
@@ -60,15 +66,16 @@ def _text(value: Any) -> tuple[str, bool]:
     return json.dumps(value), False
 
 
-def call_text(tool: str, args: Mapping[str, Any]) -> str:
+def call_text(step: Step, spec: AgentSpec) -> str:
     """`charge_card(order 4411, amount 40.00)`."""
-    return f"{tool}({', '.join(f'{item.name} {item.text}' for item in arguments_of(args))})"
+    items = arguments_of(step.args, spec.catalogue.get(step.tool))
+    return f"{step.tool}({', '.join(f'{item.name} {item.text}' for item in items)})"
 
 
 def sentence_of(step: Step, spec: AgentSpec) -> str:
     """What the call does, in the words of its tool: `Charge 40.00 to order 4411`."""
     tool = spec.catalogue.get(step.tool)
-    return sentence(tool.sentence if tool else "", call_text(step.tool, step.args), step.args)
+    return sentence(tool.sentence if tool else "", call_text(step, spec), step.args)
 
 
 def result_text(step: Step, spec: AgentSpec) -> str:
@@ -100,7 +107,7 @@ def _bound(step: Step, undo: Undo, by: Tool) -> UndoWords:
         args = bind(undo, by, step.args, step.entry.result if step.entry else None)
     except Unbindable as error:
         return UndoWords(why_not=f"it cannot be undone: {error}")
-    return UndoWords(undo.tool, arguments_of(args))
+    return UndoWords(undo.tool, arguments_of(args, by))
 
 
 def _promised(name: str, undo: Undo, step: Step) -> Argument:
@@ -111,4 +118,4 @@ def _promised(name: str, undo: Undo, step: Step) -> Argument:
     root, _, path = source.partition(".")
     if root == "$args" and path in step.args:
         return Argument(name, *_text(step.args[path]))
-    return Argument(name, f"its {path.replace('_', ' ').replace('.', ' ')}")
+    return Argument(name, "from its result")

@@ -68,16 +68,16 @@ def conversation_list(request: PageRequest) -> HttpResponse:
 
 
 def _latest_threads() -> list[dict[str, Any]]:
-    """Those with the newest run first, found from the newest runs; then those that have none yet."""
-    newest = Run.objects.order_by("-pk")[: PAGE * 4].values_list("thread", "state")
-    states: dict[UUID, str] = {}
-    for thread, state in newest:
-        states.setdefault(thread, state)
-    found = Thread.objects.in_bulk(list(states)[:PAGE])
+    """Those whose run is the newest, found from the newest runs; before them a few that have no run yet."""
+    turns = Prefetch("messages", Message.objects.filter(role="user"), to_attr="turns")
+    newest: dict[UUID, Any] = {}
+    for run in Run.objects.order_by("-pk").select_related("thread").prefetch_related(turns)[: PAGE * 3]:
+        newest.setdefault(run.thread_id, run)
     fresh = Thread.objects.filter(runs=None).order_by("-created_at")[:5]
-    lines = [{"thread": thread, "look": None} for thread in fresh]
+    lines = [{"thread": thread, "look": None, "turn": ""} for thread in fresh]
     return lines + [
-        {"thread": found[pk], "look": look_of_run(Run(state=states[pk]))} for pk in states if pk in found
+        {"thread": run.thread, "look": look_of_run(run), "turn": run.turns[0].text if run.turns else ""}
+        for run in list(newest.values())[:PAGE]
     ]
 
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Count, Prefetch, Q
+from django.db.models import Count, Min, Prefetch
 from django.http import HttpResponse
 from django.shortcuts import redirect
 
@@ -19,12 +19,11 @@ from runs.views.keyset import newest_first
 from runs.views.looks import Look, look_of_run
 from runs.views.rules import PageRequest, page
 from runs.views.shell import render_page
-from runs.views.timeline import timeline
+from runs.views.timeline import TOLD, Story, timeline
 from runs.views.undo_order import undo_order
 
 PAGE = 50
 RECORD_LINES = 300
-TOLD = ("question.answered", "run.rolling_back", "run.rewound", "run.cancel_requested", "lease.taken_over")
 
 
 @dataclass(frozen=True)
@@ -78,11 +77,11 @@ def _cancel(request: PageRequest, run: Run) -> HttpResponse:
 
 
 def _facts(request: PageRequest, run: Run) -> dict[str, Any]:
-    """Everything on the page, in five queries however long the run is."""
+    """Everything on the page, in six queries however long the run is."""
     spec = spec_of(run.thread.agent)
     steps = list(Step.objects.filter(run=run).select_related("entry", "undoes").order_by("number"))
     attempts = Attempt.objects.filter(step__run=run).order_by("step_id", "number")
-    told = list(Event.objects.filter(run=run).filter(Q(kind__in=TOLD)))
+    told = list(Event.objects.filter(run=run, kind__in=TOLD))
     messages = list(Message.objects.filter(run=run))
     record = list(Event.objects.filter(run=run).select_related("step")[: RECORD_LINES + 1])
     left = still_in_effect(steps, spec)
@@ -92,7 +91,7 @@ def _facts(request: PageRequest, run: Run) -> dict[str, Any]:
         "title": _title(run, steps),
         "reply": next((m for m in reversed(messages) if m.role == "agent" and run.state in RUN_ENDS), None),
         "turn": next((m for m in messages if m.role == "user"), None),
-        "entries": timeline(run, steps, attempts, told, spec),
+        "entries": timeline(Story(run, steps, attempts, told, _places(run)), spec),
         "undo_order": undo_order(steps, spec),
         "left": [sentence_of(step, spec) for step in left],
         "left_undoable": sum(1 for step in left if undo_of(step, spec.catalogue.get(step.tool), spec)),
@@ -104,6 +103,16 @@ def _facts(request: PageRequest, run: Run) -> dict[str, Any]:
         "has_ended": run.state in RUN_ENDS,
         "questions": [step for step in steps if step.asks and not step.answer and _is_parked(step)],
     }
+
+
+def _places(run: Run) -> dict[int, int]:
+    """Where in the record each step began: its first sending, or else its first question or its end."""
+    lines = Event.objects.filter(run=run, step__isnull=False).exclude(kind="step.proposed").order_by()
+    places: dict[int, int] = {}
+    firsts = lines.values_list("step", "kind").annotate(Min("pk"))
+    for step, _, place in sorted(firsts, key=lambda line: (line[1] != "step.sent", line[2])):
+        places.setdefault(step, place)
+    return places
 
 
 def _is_parked(step: Step) -> bool:

@@ -1,102 +1,113 @@
-"""What happened in a run, in order: the turn, each step with its answers and calls, the way back, the end."""
+"""What happened in a run, in order: the turn, each step with its answers and calls, the way back, the end.
 
-from collections.abc import Iterable, Iterator, Sequence
+The order is that of the record: lines of one commit have one time, and times of two clocks are not compared.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from runs.agentfile import AgentSpec
 from runs.models import Attempt, Event, Run, Step
-from runs.states import RUN_ENDS, RunState, StepState
+from runs.states import PARKED, RUN_ENDS, RunState, StepState
 from runs.views import moments
-from runs.views.calls import call_text, result_text, sentence_of
-from runs.views.looks import Look, look_of_run, look_of_step
+from runs.views.calls import result_text, sentence_of
+from runs.views.looks import RUN_LOOKS, Look, look_of_step
 
 IDLE = timedelta(minutes=1)  # a longer gap is folded into one line
+LAST = 1 << 62  # the place of what has not begun
+# The lines of the record that tell more than the rows do.
+TOLD = (
+    "question.answered",
+    "lease.taken_over",
+    "run.cancel_requested",
+    "run.rewound",
+    "run.rolling_back",
+    *(f"run.{state}" for state in RUN_ENDS),
+)
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One line. `question` is the id of a step that waits for an answer."""
+    """One line. `place` is its place in the record. `question` is the id of a step that waits for an answer."""
 
+    place: int
     at: datetime | None
     title: str
     details: tuple[str, ...] = ()
     look: Look | None = None
     tint: str = "quiet"
-    call: str = ""
     error: str = ""
     question: int | None = None
     is_note: bool = False
 
 
-def timeline(
-    run: Run, steps: Sequence[Step], attempts: Iterable[Attempt], events: Sequence[Event], spec: AgentSpec
-) -> list[Entry]:
-    """`events` are the few that tell more than the rows: answers, the rollback, the rewind, take-overs."""
-    by_step: dict[int, list[Attempt]] = {}
-    for attempt in attempts:
-        by_step.setdefault(attempt.step_id, []).append(attempt)
+@dataclass(frozen=True)
+class Story:
+    """The rows that a timeline is told from. `places` says where in the record each step began."""
+
+    run: Run
+    steps: Sequence[Step]
+    attempts: Iterable[Attempt]
+    told: Sequence[Event]
+    places: Mapping[int, int]
+
+
+def timeline(story: Story, spec: AgentSpec) -> list[Entry]:
+    """Every line, in the order of the record; what has not begun comes last, by its number."""
+    attempts: dict[int, list[Attempt]] = {}
+    for attempt in story.attempts:
+        attempts.setdefault(attempt.step_id, []).append(attempt)
     answers: dict[int | None, list[Event]] = {}
-    for event in events:
+    for event in story.told:
         if event.kind == "question.answered":
             answers.setdefault(event.step_id, []).append(event)
-    entries = [_start(run, steps)]
-    entries += [_step(step, by_step.get(step.pk, []), answers.get(step.pk, []), spec) for step in steps]
-    entries += [entry for event in events if (entry := _event(event))]
-    if run.ended_at and run.state in RUN_ENDS:
-        look = look_of_run(run)
-        entries.append(Entry(run.ended_at, f"The run ended: {look.word}", tint=look.tint))
-    return list(_with_gaps(_in_order(entries)))
-
-
-def _in_order(entries: list[Entry]) -> list[Entry]:
-    """By time; what has not begun comes last, in the order of its number."""
-    begun = [entry for entry in entries if entry.at]
-    return sorted(begun, key=lambda entry: entry.at or datetime.max) + [e for e in entries if not e.at]
+    entries = [_start(story.run, story.steps)]
+    for step in story.steps:
+        place = story.places.get(step.pk, LAST + step.number)
+        entries.append(_step(step, place, attempts.get(step.pk, []), answers.get(step.pk, []), spec))
+    entries += [entry for event in story.told if (entry := _event(event))]
+    return list(_with_gaps(sorted(entries, key=lambda entry: entry.place)))
 
 
 def _with_gaps(entries: list[Entry]) -> Iterator[Entry]:
     before: datetime | None = None
     for entry in entries:
         if before and entry.at and entry.at - before > IDLE:
-            yield Entry(None, f"{moments.span(entry.at - before)} later", is_note=True)
+            yield Entry(entry.place, None, f"{moments.span(entry.at - before)} later", is_note=True)
         yield entry
         before = entry.at or before
 
 
 def _start(run: Run, steps: Sequence[Step]) -> Entry:
     forward = sum(1 for step in steps if step.undoes_id is None)
-    many = f"{forward} step" if forward == 1 else f"{forward} steps"
     details = [f"started by {run.started_by}"] if run.started_by else []
     details += [f"practice fault: {tool} {fault.replace('_', ' ')}" for tool, fault in run.faults.items()]
-    return Entry(run.created_at, f"Started with {many}", tuple(details))
+    words = "Started with 1 step" if forward == 1 else f"Started with {forward} steps"
+    return Entry(0, run.created_at, words, tuple(details))
 
 
-def _step(step: Step, attempts: list[Attempt], answers: list[Event], spec: AgentSpec) -> Entry:
+def _step(
+    step: Step, place: int, attempts: list[Attempt], answers: list[Event], spec: AgentSpec
+) -> Entry:
     look = look_of_step(step)
-    title = f"{step.number}. {sentence_of(step, spec)}"
-    details = [*_answer_words(answers), *_call_words(step, attempts)]
-    if step.state in (StepState.PERFORMED, StepState.UNDONE) and (said := result_text(step, spec)):
-        details.append(said)
-    if step.undoes_id:
-        details.insert(0, f"undoes step {step.undoes.number}" if step.undoes else "")
-    failed = step.state not in (StepState.PERFORMED, StepState.UNDONE)
-    error = ": ".join(part for part in (step.error_class, step.error) if part) if failed else ""
-    waits = step.pk if step.state in (StepState.NEEDS_APPROVAL, StepState.UNKNOWN, StepState.UNDO_STUCK) else None
+    is_done = step.state in (StepState.PERFORMED, StepState.UNDONE)
     return Entry(
+        place=place,
         at=_began(step, attempts),
-        title=title,
-        details=tuple(details),
+        title=f"{step.number}. {sentence_of(step, spec)}",
+        details=tuple(_details(step, attempts, answers, result_text(step, spec) if is_done else "")),
         look=look,
-        tint="undone" if step.undoes_id and look.tint == "done" else _dot(step, look),
-        call=call_text(step.tool, step.args),
-        error=error,
-        question=None if step.answer else waits,
+        tint=_tint(step, look),
+        error="" if is_done else ": ".join(part for part in (step.error_class, step.error) if part),
+        question=step.pk if step.state in PARKED and not step.answer else None,
     )
 
 
-def _dot(step: Step, look: Look) -> str:
-    return "done" if step.state == StepState.UNDONE else look.tint
+def _tint(step: Step, look: Look) -> str:
+    if step.state == StepState.UNDONE:
+        return "done"  # it was done at that time; its undo has a line of its own
+    return "undone" if step.undoes_id and step.state == StepState.PERFORMED else look.tint
 
 
 def _began(step: Step, attempts: list[Attempt]) -> datetime | None:
@@ -104,36 +115,47 @@ def _began(step: Step, attempts: list[Attempt]) -> datetime | None:
     return first or step.sent_at or step.asked_at or step.ended_at
 
 
+def _details(step: Step, attempts: list[Attempt], answers: list[Event], result: str) -> Iterator[str]:
+    if step.undoes:
+        yield f"undoes step {step.undoes.number}"
+    yield from _answer_words(answers)
+    if step.replayed:
+        yield "already done under this key; not sent again"
+    yield from _call_words(attempts)
+    if result:
+        yield result
+
+
 def _answer_words(answers: list[Event]) -> Iterator[str]:
     words = {"approve": "approved", "skip": "skipped", "cancel_all": "cancelled"}
     for event in answers:
         said = str(event.data.get("answer", ""))
         reason = event.data.get("reason") or event.data.get("reference")
-        text = f"{words.get(said, 'answered ' + said.replace('_', ' '))} by {event.actor} at {moments.clock(event.at)}"
+        done = words.get(said, f"answered {said.replace('_', ' ')}")
+        text = f"{done} by {event.actor} at {moments.clock(event.at)}"
         yield f"{text}: “{reason}”" if reason else text
 
 
-def _call_words(step: Step, attempts: list[Attempt]) -> Iterator[str]:
-    if step.replayed:
-        yield "already done under this key; not sent again"
-    if not attempts:
-        return
-    last = attempts[-1]
-    calls = "1 call" if len(attempts) == 1 else f"{len(attempts)} calls"
-    yield f"{calls}, {moments.duration(last.finished_at - last.sent_at)}" if last.finished_at else calls
-    if step.entry:
-        yield f"key {step.entry.key[:8]}…"
+def _call_words(attempts: list[Attempt]) -> Iterator[str]:
+    if attempts:
+        last = attempts[-1]
+        calls = "1 call" if len(attempts) == 1 else f"{len(attempts)} calls"
+        yield f"{calls}, {moments.duration(last.finished_at - last.sent_at)}" if last.finished_at else calls
 
 
 def _event(event: Event) -> Entry | None:
     """The lines that no step tells."""
-    if event.kind == f"run.{RunState.ROLLING_BACK}" and event.before not in RUN_ENDS and event.before != RunState.STUCK:
-        return Entry(event.at, "The run stopped; the model is not called again", is_note=True)
-    if event.kind == "run.rewound":
-        return Entry(event.at, "Memory rewound, one summary added", ("the record keeps every line",))
-    if event.kind == "run.cancel_requested":
-        reason = event.data.get("reason", "")
-        return Entry(event.at, f"Cancel requested by {event.actor}", (f"“{reason}”",) if reason else ())
-    if event.kind == "lease.taken_over":
-        return Entry(event.at, "Taken over by another worker", (str(event.data.get("owner", "")),))
+    place, at, reason = event.pk, event.at, event.data.get("reason", "")
+    match event.kind:
+        case "run.rolling_back" if event.before != RunState.STUCK:
+            return Entry(place, at, "The run stopped; the model is not called again", is_note=True)
+        case "run.rewound":
+            return Entry(place, at, "Memory rewound, one summary added", ("the record keeps every line",))
+        case "run.cancel_requested":
+            return Entry(place, at, f"Cancel requested by {event.actor}", (f"“{reason}”",) if reason else ())
+        case "lease.taken_over":
+            return Entry(place, at, "Taken over by another worker", (str(event.data.get("owner", "")),))
+    if event.kind.startswith("run.") and event.after in RUN_ENDS:
+        look = RUN_LOOKS[RunState(event.after)]
+        return Entry(place, at, f"The run ended: {look.word}", tint=look.tint)
     return None

@@ -12,7 +12,7 @@ from runs.views.calls import undo_words
 from runs.views.looks import look_of_step
 
 BOX_WIDTH, BOX_HEIGHT, PITCH, GAP, MARGIN = 132, 36, 58, 36, 2
-LETTERS = 17  # of a name that fit into a box
+LETTERS = 19  # of a name that fit into a box
 MOST = 14  # writes that a picture shows; more are only listed
 
 

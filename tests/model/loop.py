@@ -53,7 +53,20 @@ from typing import Any, NamedTuple
 
 from runs import next_action as _next_action
 from runs import outcomes
-from runs.actions import Action, Ask, Check, Finish, HandOver, LookUp, Rewind, RollBack, Send, Settle, Undo, Wait
+from runs.actions import (
+    Action,
+    Ask,
+    Check,
+    Finish,
+    HandOver,
+    LookUp,
+    Rewind,
+    RollBack,
+    Send,
+    Settle,
+    Undo,
+    Wait,
+)
 from runs.states import IN_FLIGHT, PARKED, RUN_BACKWARD, RUN_ENDS, RunState, StepState
 from runs.view import RunView, StepView
 from tests.model import world

@@ -7,10 +7,11 @@ from typing import Any
 
 from approvals.services import Reply as Said
 from approvals.services import answer
-from runs import services
+from runs import services, workers
 from runs.access import Actor
 from runs.agentfile import agent
 from runs.agents import Reply
+from runs.following import AT_REST
 from runs.models import Run, Step, Thread
 from runs.services import ANSWERS
 from stalwart_site.carrying import CarryingCommand, as_json, question_lines, questions_of
@@ -49,7 +50,8 @@ class Command(CarryingCommand):
         self._who = (
             find_person(options["login"]) if options["login"] else Actor(options["user"], AT_THE_TERMINAL)
         )
-        run = _start(spec.name, options["user"], services.RunRequest(text=options["turn"], faults=faults))
+        request = services.RunRequest(text=options["turn"], faults=faults)
+        run = self._start(spec.name, options["user"], request)
         reply = self._answer_all(run, options["answer"])
         if options["json"]:
             self.say_json(as_json(reply))
@@ -59,6 +61,23 @@ class Command(CarryingCommand):
             for step in questions_of(reply):
                 self._show(step, self.say)
         return WAITS if reply.waiting else 0
+
+    def _start(self, name: str, user: str, request: services.RunRequest) -> Run:
+        """Start the turn in the user's latest conversation, or in a new one."""
+        actor = Actor(name, frozenset(), "agent", agent=name)
+        thread = Thread.objects.filter(agent=name, user=user).order_by("-created_at").first()
+        if thread is None:
+            services.read_turn(agent(name), request.text)  # a turn that is not read starts no conversation
+            thread = services.start_thread(actor, name, user)
+        self._finish_leftover(thread)
+        return services.start(actor, thread, request)
+
+    def _finish_leftover(self, thread: Thread) -> None:
+        """Where no worker is alive, a run that a killed command left behind would block the conversation."""
+        left = thread.runs.alive().exclude(state__in=AT_REST).first()
+        if left and (self.machine.alone or not workers.alive()):
+            self.stderr.write(f"{left.name} was left unfinished; it goes on first.")
+            self.follow(left.pk)
 
     def _answer_all(self, run: Run, given: str | None) -> Reply:
         """Follow the run, and answer its confirmations; stops at a question that is not answered here."""
@@ -88,15 +107,6 @@ class Command(CarryingCommand):
     def _show(self, step: Step, write: Any) -> None:
         for line in question_lines(step):
             write(line)
-
-
-def _start(name: str, user: str, request: services.RunRequest) -> Run:
-    actor = Actor(name, frozenset(), "agent", agent=name)
-    thread = Thread.objects.filter(agent=name, user=user).order_by("-created_at").first()
-    if thread is None:
-        services.read_turn(agent(name), request.text)  # a turn that is not read starts no conversation
-        thread = services.start_thread(actor, name, user)
-    return services.start(actor, thread, request)
 
 
 def _fault(text: str) -> tuple[str, str]:

@@ -47,9 +47,9 @@ class Command(TerminalCommand):
 
 
 def _forget_runs() -> int:
-    """Empty the tables of runs and answers in one statement; the record allows no other way. Returns how many runs.
+    """Empty the tables of runs and answers; returns how many runs there were.
 
-    Raises RunLeased where a live worker holds one.
+    One TRUNCATE: the record allows no other way. Raises RunLeased where a live worker holds one.
     """
     models = [
         model

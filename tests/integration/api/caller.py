@@ -77,7 +77,7 @@ class Caller:
 
     def answer(self, question: dict[str, Any], word: str = "approve", **more: Any) -> Reply:
         """Answer a question as it was shown, with a nonce of its own."""
-        nonce = f"{question['id']}-{question['digest'][:20]}-{word}"
+        nonce = f"{self.token[-8:]}-{question['digest'][:20]}-{word}"
         body = {"answer": word, "digest": question["digest"], "nonce": nonce}
         return self.post(f"/questions/{question['id']}/answer", body | more)
 

@@ -1,0 +1,66 @@
+"""What the tests make: agents over the small world, runs, people."""
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from runs import agentfile, services
+from runs.access import Actor
+from runs.engine import advance
+from runs.models import Run, Step
+from runs.states import PARKED
+
+AGENT = Actor("worker-agent", frozenset(), "agent")
+PERSON = Actor("Ana Ferreira", frozenset({"support", "lead", "operator"}))
+TOOLS = ["read", "charge", "refund", "tag", "untag", "mail", "pay", "odd"]
+
+
+def make_agent(folder: Path, name: str = "tester", tools: list[str] | None = None, **policy: Any) -> str:
+    """An agent over tests.world, with this policy (runs, rollback …). Returns its name."""
+    path = folder / f"{name}.yaml"
+    document = {"agents": {name: {"tools": tools or TOOLS}}, "tools": [{"python": "tests.world"}], **policy}
+    path.write_text(yaml.safe_dump(document))
+    agentfile._known.pop(name, None)
+    agentfile.register(path)
+    return name
+
+
+def start(agent: str, turn: str, user: str = "u-1") -> Run:
+    """Start a run by a turn, and carry it as far as it goes."""
+    thread = services.start_thread(AGENT, agent, user)
+    run = services.start(AGENT, thread, services.RunRequest(text=turn))
+    advance(run.pk)
+    run.refresh_from_db()
+    return run
+
+
+def question(run: Run) -> Step:
+    """The one open question of a run."""
+    return run.steps.get(state__in=PARKED, answer="")
+
+
+def answer(run: Run, said: str, **data: Any) -> Run:
+    """Answer what the run waits for, and carry it on."""
+    step = question(run)
+    services.resolve(PERSON, step.pk, said, step.digest, data)
+    advance(run.pk)
+    run.refresh_from_db()
+    return run
+
+
+def approve_all(run: Run) -> Run:
+    """Approve every confirmation as it comes."""
+    while (step := run.steps.filter(state__in=PARKED, answer="").first()) and step.asks == "confirm":
+        answer(run, "approve")
+    return run
+
+
+def reply(run: Run) -> str:
+    """The run's one reply."""
+    return run.messages.get(role="agent").text
+
+
+def states(run: Run) -> dict[str, str]:
+    """tool -> state, for the steps of a run; an undo's name is its own."""
+    return {step.tool: step.state for step in run.steps.order_by("number")}

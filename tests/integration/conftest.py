@@ -1,0 +1,22 @@
+"""The integration tests start from an empty world and short pauses."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.factories import make_agent
+from tests.world import WORLD
+
+
+@pytest.fixture(autouse=True)
+def _short_pauses(settings: Any) -> None:
+    settings.RETRY_SECONDS = 0.02
+    settings.LEASE_SECONDS = 1
+    WORLD.reset()
+
+
+@pytest.fixture
+def agent(tmp_path: Path) -> str:
+    """An agent over the small world: atomic, ordered."""
+    return make_agent(tmp_path)

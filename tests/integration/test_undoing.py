@@ -1,0 +1,161 @@
+"""A failed run is undone, last write first; one reply says what failed, what was undone, what could not be."""
+
+from pathlib import Path
+
+import pytest
+
+from runs.engine import advance
+from runs.models import Event, LedgerEntry, Run
+from tests.factories import answer, approve_all, make_agent, question, reply, start, states
+from tests.world import WORLD
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def test_a_failed_run_is_undone_last_write_first(agent: str) -> None:
+    WORLD.script = {"mail": ["raises"]}
+    run = approve_all(start(agent, "charge 1 40.00, then tag 1, then mail 1"))
+    assert WORLD.calls == ["charge", "tag", "mail", "untag", "refund"]
+    assert run.state == "rolled_back"
+    assert reply(run) == (
+        "This run stopped: mail failed (RuntimeError). Undone, latest first: tag (by untag), charge (by refund)."
+    )
+
+
+def test_an_irreversible_write_is_skipped_and_listed(agent: str) -> None:
+    WORLD.script = {"tag": ["raises"]}
+    run = approve_all(start(agent, "charge 1 40.00, then mail 1, then tag 1"))
+    assert reply(run) == (
+        "This run stopped: tag failed (RuntimeError). Undone, latest first: charge (by refund). "
+        "Not undoable, and left as they are: mail."
+    )
+
+
+def test_an_undo_that_cannot_be_bound_is_listed_never_guessed(agent: str) -> None:
+    WORLD.script = {"mail": ["raises"]}
+    run = approve_all(start(agent, "odd 1, then mail 1"))
+    assert reply(run) == "This run stopped: mail failed (RuntimeError). Not undoable, and left as they are: odd."
+    assert run.steps.get(tool="odd").note == "refund: charge <- $result.missing"
+    assert "refund" not in WORLD.calls
+
+
+def test_nothing_written_is_nothing_done(agent: str) -> None:
+    WORLD.script = {"charge": ["raises"]}
+    run = approve_all(start(agent, "charge 1 40.00, then mail 1"))
+    assert (run.state, reply(run)) == (
+        "failed",
+        "This run stopped: charge failed (RuntimeError). Nothing had been done.",
+    )
+    assert states(run) == {"charge": "failed", "mail": "cancelled"}
+
+
+def test_a_service_that_refuses_is_not_asked_again(agent: str) -> None:
+    WORLD.script = {"charge": ["refuses"]}
+    run = approve_all(start(agent, "charge 1 40.00"))
+    assert WORLD.calls == ["charge"]
+    assert reply(run) == "This run stopped: charge failed (Refused). Nothing had been done."
+
+
+def test_skip_does_not_run_the_call_and_the_run_goes_on(agent: str) -> None:
+    run = answer(start(agent, "charge 1 40.00, then mail 1"), "skip")
+    run = answer(run, "approve")
+    assert WORLD.calls == ["mail"]
+    assert (run.state, reply(run)) == ("succeeded", "Done: mail. Skipped: charge.")
+
+
+def test_cancel_all_undoes_what_the_run_did(agent: str) -> None:
+    run = answer(start(agent, "charge 1 40.00, then mail 1"), "approve")
+    run = answer(run, "cancel_all")
+    assert reply(run) == "This run stopped: cancelled by Ana Ferreira. Undone, latest first: charge (by refund)."
+    assert WORLD.calls == ["charge", "refund"]
+
+
+def test_an_irreversible_step_shows_both_warnings_where_an_earlier_write_would_be_undone(agent: str) -> None:
+    run = answer(start(agent, "charge 1 40.00, then mail 1"), "approve")
+    assert question(run).warnings == [
+        "Nothing can undo this step once it runs.",
+        "Nothing undoes this step, and the steps after it cannot undo it.",
+    ]
+
+
+def test_an_irreversible_step_alone_shows_one_warning(agent: str) -> None:
+    assert question(start(agent, "mail 1")).warnings == ["Nothing can undo this step once it runs."]
+
+
+def test_an_undo_is_not_confirmed_again_and_its_check_is_on_record_before_it_is_sent(agent: str) -> None:
+    WORLD.script = {"mail": ["raises"]}
+    run = approve_all(start(agent, "charge 1 40.00, then mail 1"))
+    undo = run.steps.get(tool="refund")
+    kinds = list(undo.events.values_list("kind", flat=True))
+    assert kinds == ["step.proposed", "step.approved", "step.sent", "step.performed"]
+    assert undo.events.get(kind="step.approved").data["rules"]
+    assert undo.args == {"charge": "ch_1", "amount": "40.00"}
+
+
+def test_an_undo_that_fails_is_tried_three_more_times_and_then_a_person_is_asked(agent: str) -> None:
+    WORLD.script = {"mail": ["raises"], "refund": ["raises"] * 4}
+    run = approve_all(start(agent, "charge 1 40.00, then charge 2 40.00, then mail 1"))
+    run = _until_parked(run)
+    assert WORLD.calls.count("refund") == 4
+    assert run.state == "stuck"
+    assert question(run).question == (
+        "Undoing charge failed after 4 tries (RuntimeError). 2 step(s) still need undoing."
+    )
+    run = answer(run, "retry")
+    assert run.state == "rolled_back"
+    assert len({entry.key for entry in LedgerEntry.objects.filter(tool="refund")}) == 2
+
+
+def test_done_by_hand_goes_on_with_the_next_write(agent: str) -> None:
+    WORLD.script = {"mail": ["raises"], "refund": ["raises"] * 4}
+    run = _until_parked(approve_all(start(agent, "charge 1 40.00, then charge 2 40.00, then mail 1")))
+    run = answer(run, "done_by_hand", reference="bank transfer 17")
+    assert run.state == "rolled_back"
+    assert WORLD.calls[-1] == "refund" and WORLD.calls.count("refund") == 5
+
+
+def test_abandon_stops_the_rollback_and_lists_what_is_left(agent: str) -> None:
+    WORLD.script = {"mail": ["raises"], "refund": ["raises"] * 4}
+    run = _until_parked(approve_all(start(agent, "charge 1 40.00, then charge 2 40.00, then mail 1")))
+    run = answer(run, "abandon", reason="the customer keeps both")
+    assert run.state == "abandoned"
+    assert reply(run).endswith("Still to undo: charge, charge.")
+    assert WORLD.calls.count("refund") == 4
+
+
+def test_best_effort_goes_on_past_a_failed_undo(tmp_path: Path) -> None:
+    agent = make_agent(tmp_path, rollback="best_effort")
+    WORLD.script = {"mail": ["raises"], "untag": ["raises"] * 4}
+    run = _until_parked(approve_all(start(agent, "charge 1 40.00, then tag 1, then mail 1")))
+    assert "refund" in WORLD.calls
+    assert states(run)["charge"] == "undone"
+    assert question(run).tool == "untag"
+
+
+def test_a_run_that_keeps_what_it_did_is_handed_over(tmp_path: Path) -> None:
+    agent = make_agent(tmp_path, runs="keep")
+    WORLD.script = {"mail": ["raises"]}
+    run = approve_all(start(agent, "charge 1 40.00, then mail 1"))
+    assert run.state == "handed_over"
+    assert "refund" not in WORLD.calls
+
+
+def test_the_record_of_a_run_cannot_be_changed(agent: str) -> None:
+    run = start(agent, "read 1")
+    with pytest.raises(Exception, match="append_only|Cannot update"):
+        Event.objects.filter(run=run).update(actor="somebody else")
+    with pytest.raises(Exception, match="Cannot update or delete"):
+        Event.objects.filter(run=run).delete()
+
+
+def _until_parked(run: Run) -> Run:
+    """Carry a run on until a person is needed; the pauses between tries are short here."""
+    import time
+
+    for _ in range(200):
+        run.refresh_from_db()
+        if run.state in ("stuck", "waiting"):
+            return run
+        advance(run.pk)
+        time.sleep(0.01)
+    raise AssertionError(f"{run} is still {run.state}")
