@@ -30,7 +30,7 @@ from runs.views.calls import (
     spec_of,
     undo_words,
 )
-from runs.views.looks import QUESTION_LOOKS, Look, look_of_run, look_of_step
+from runs.views.looks import ANSWERED, QUESTION_LOOKS, Look, look_of_run, look_of_step
 
 AROUND = 6  # steps of the run shown before and after this one; the run's own page shows all
 ANSWER_WORDS = {
@@ -260,7 +260,7 @@ def word(rows: Rows, actor: Actor) -> QuestionPage:
         thread_id=thread.pk,
         run_id=run.pk,
         run_name=run.name,
-        run_look=look_of_run(run),
+        run_look=ANSWERED if step.state in PARKED and step.answer else look_of_run(run),
         run_ended=run.ended_at is not None,
         ticket=run.ticket,
         subject=run.subject,

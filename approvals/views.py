@@ -105,7 +105,7 @@ def _panel(request: PageRequest, shown: QuestionPage) -> Panel:
         if stored:
             return _receipt(request, shown, stored)
     if not shown.is_open:
-        return Panel("settled")
+        return Panel("settled", context=_progress(request, shown))
     if not shown.may_answer:
         return Panel("role")
     seen = request.GET.get("digest", "")
@@ -157,24 +157,29 @@ def _answer(request: PageRequest, shown: QuestionPage) -> HttpResponse:
     except Problem as problem:
         # What somebody else did meanwhile is shown as it is now.
         now = questions.word(questions.read(shown.step_id), request.actor)
-        return _respond(request, now, _refused(form, now, problem))
+        return _respond(request, now, _refused(request, form, now, problem))
     receipt = reverse("question", args=[shown.step_id], query={"receipt": stored.nonce})
     return redirect(receipt)
 
 
-def _refused(form: AnswerForm, now: QuestionPage, problem: Problem) -> Panel:
+def _refused(request: PageRequest, form: AnswerForm, now: QuestionPage, problem: Problem) -> Panel:
     """The panel that says why nothing was stored."""
     match problem:
         case DigestMismatch():
             return _changed(now, str(form.data.get("digest", "")), form.data)
         case AlreadyAnswered() | Gone():
-            return Panel("settled", problem.status, {"problem": problem}, announce=str(problem))
+            return _settled(request, now, problem)
         case NotAllowed():
             return Panel("role", problem.status, {}, announce=str(problem))
         case BadInput() if not now.is_open:
-            return Panel("settled", 409, {"problem": problem}, announce=str(problem))
+            return _settled(request, now, problem)
         case _:
             return _again(form, str(problem), problem.status)
+
+
+def _settled(request: PageRequest, now: QuestionPage, problem: Problem) -> Panel:
+    context = {"problem": problem} | _progress(request, now)
+    return Panel("settled", 410 if isinstance(problem, Gone) else 409, context, announce=str(problem))
 
 
 def _again(form: AnswerForm, error: str, status: int) -> Panel:

@@ -90,7 +90,7 @@ def question_json(step: Step) -> dict[str, Any]:
         "run": step.run.name,
         "step": step.number,
         "kind": step.asks,
-        "title": title(step),
+        "text": title(step),
         "tool": step.tool,
         "args": step.args,
         "warnings": step.warnings,

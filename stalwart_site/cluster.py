@@ -5,7 +5,7 @@ What a cluster does when its processes are killed was found by trying (django-q2
     its sentinel is killed       the rest lives on, unowned, and the main process ends with 0
                                  -> each process dies with its parent; the group is swept; a new cluster
     an idle worker is killed     it may take a lock with it: the cluster lives and does nothing
-                                 -> a nudge that nobody takes for too long: the cluster is replaced
+                                 -> nudges are due and none is taken for too long: it is replaced
     SIGTERM to the whole group   it can hang
                                  -> only the main process is signalled; it drains what was prefetched
 """
@@ -17,13 +17,15 @@ import socket
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
 from multiprocessing.context import ForkProcess
 from typing import TypeVar
 
 from django.apps import apps
 from django.core.management import call_command
 from django.db import DatabaseError, connections
-from django.db.models import Min
+from django.db.models import Count, Max, Q
 from django.db.models.functions import Now
 
 from runs import workers
@@ -47,8 +49,8 @@ class Supervisor:
     def __init__(
         self, signals: StopSignals, say: Callable[[str], None], *, drain_seconds: float, stall_seconds: float
     ) -> None:
-        """`drain_seconds`: how long the calls in flight may take. `stall_seconds`: a due nudge that waits
-        longer shows that the cluster is hung."""
+        """`drain_seconds`: how long the calls in flight may take. `stall_seconds`: a cluster that takes
+        nothing for so long, though nudges are due, is hung."""
         self.signals, self.say = signals, say
         self.drain_seconds, self.stall_seconds = drain_seconds, stall_seconds
         self.name = f"{socket.gethostname()}:{os.getpid()}"
@@ -71,18 +73,17 @@ class Supervisor:
 
     def _watch(self, cluster: ForkProcess) -> str:
         """Wait for a stop signal, or for a reason to replace the cluster; returns the reason."""
-        started, looked = time.monotonic(), 0.0
+        pause = min(LOOK_SECONDS, self.stall_seconds / 4)
+        stall, looked = Stall(), -pause
         while not self.signals.wait(0.1):
             if not cluster.is_alive():
                 return f"ended ({describe(cluster.exitcode or 0)})"
-            now = time.monotonic()
-            if now - looked < LOOK_SECONDS:
+            if time.monotonic() - looked < pause:
                 continue
-            looked = now
+            looked = time.monotonic()
             self._ask_database(lambda: workers.beat(self.name))
-            waited = self._ask_database(oldest_nudge_seconds) or 0.0
-            if min(waited, now - started) > self.stall_seconds:
-                return f"is hung (a nudge has waited for {waited:.0f} s)"
+            if (queue := self._ask_database(look_at_queue)) and stall.seconds(queue) > self.stall_seconds:
+                return f"is hung ({queue.due} nudges wait, and none is taken)"
         return "was asked to stop"
 
     def _ask_database(self, question: Callable[[], T]) -> T | None:
@@ -116,11 +117,33 @@ class Supervisor:
             self.say(f"the cluster did not finish within {self.drain_seconds:.0f} s, and is killed")
 
 
-def oldest_nudge_seconds() -> float:
-    """For how long the oldest due nudge has been waiting, by the database's clock; 0 when none waits."""
+@dataclass(frozen=True)
+class Queue:
+    """The queue at one moment: how many nudges are due, and a mark that changes whenever one is taken."""
+
+    due: int
+    taken: datetime | None
+
+
+def look_at_queue() -> Queue:
+    """A nudge that is taken is locked until it would be given out again, later than any lock before it."""
     nudges = apps.get_model("django_q", "OrmQ")._default_manager
-    found = nudges.filter(lock__lt=Now()).aggregate(waited=Now() - Min("lock"))
-    return float(found["waited"].total_seconds()) if found["waited"] else 0.0
+    due = Count("pk", filter=Q(lock__lt=Now()))
+    return Queue(**nudges.aggregate(due=due, taken=Max("lock", filter=Q(lock__gte=Now()))))
+
+
+class Stall:
+    """For how long nudges have been due while none was taken. A long queue that moves is no stall."""
+
+    def __init__(self) -> None:
+        self._taken: datetime | None = None
+        self._since = time.monotonic()
+
+    def seconds(self, queue: Queue) -> float:
+        """0 while nothing is due or something is taken."""
+        if not queue.due or queue.taken != self._taken:
+            self._taken, self._since = queue.taken, time.monotonic()
+        return time.monotonic() - self._since
 
 
 def _start_cluster() -> ForkProcess:

@@ -85,6 +85,7 @@ class House:
         preparation.migrate_if_needed()
         preparation.collect_static_if_needed()
         web.start()
+        self._write_record()
         if settings.FAULTS_ALLOWED:
             preparation.add_demo_data()
         if not self._wait_until_answering():
@@ -167,6 +168,9 @@ class House:
             {
                 "url": self.plan.url,
                 "services_url": self.plan.services_url,
+                "database_url": self.postgres.url
+                if self.postgres
+                else "",  # ours alone: another may hold a password
                 "practice": settings.FAULTS_ALLOWED,
                 "children": [child.identity for child in self.children if child.identity],
             },

@@ -208,8 +208,8 @@ Q_CLUSTER = {
     "label": "Queue",
 }
 
-# A worker told to stop gives its calls in flight DRAIN_SECONDS; a cluster whose oldest due nudge waits longer
-# than STALL_SECONDS counts as hung, and is replaced.
+# A worker told to stop gives its calls in flight DRAIN_SECONDS; a cluster that takes no nudge for STALL_SECONDS,
+# though some are due, counts as hung, and is replaced.
 DRAIN_SECONDS = _seconds("STALWART_DRAIN_SECONDS", 30)
 STALL_SECONDS = _seconds("STALWART_STALL_SECONDS", 60)
 

@@ -1,7 +1,7 @@
 """The state folder (`.stalwart`, or STALWART_HOME): what one machine keeps between starts.
 
 serve.lock            held while `stalwart serve` runs; the kernel releases it with the process
-serve.json            what runs now: {"url", "services_url", "practice", "children"}
+serve.json            what runs now: {"url", "services_url", "database_url", "practice", "children"}
 secret-key            made once, mode 600
 postgres/             the embedded server's (embedded_postgres.py)
 services.sqlite3      the practice services' books

@@ -89,12 +89,12 @@ def _plain_static_files(settings: "Settings") -> None:
 # --- Processes ----------------------------------------------------------------------------------------
 @pytest.fixture(scope="session")
 def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Services]:
-    """The practice services, with faults allowed; everything of ours finds them by SERVICES_URL."""
-    before = django_settings.SERVICES_URL
+    """The practice services, with faults allowed; the examples' tools find them by the environment."""
     with running(tmp_path_factory.mktemp("services") / "services.sqlite3") as started:
-        django_settings.SERVICES_URL = started.url
-        yield started
-    django_settings.SERVICES_URL = before
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("STALWART_SERVICES_URL", started.url)
+            patch.setattr(django_settings, "SERVICES_URL", started.url)
+            yield started
 
 
 @pytest.fixture
@@ -126,7 +126,7 @@ def page(browser: "Browser") -> "Iterator[Page]":
     context = browser.new_context(viewport={"width": 1280, "height": 900}, reduced_motion="reduce")
     opened = context.new_page()
     problems: list[Any] = []
-    opened.on("pageerror", problems.append)
+    opened.on("pageerror", lambda error: problems.append(error))
     yield opened
     context.close()
     assert problems == []

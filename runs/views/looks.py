@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from runs.models import Run, Step
-from runs.states import RunState, StepState
+from runs.states import PARKED, RunState, StepState
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ QUESTION_LOOKS = {
     "outcome": Look("unknown outcome", *UNKNOWN),
     "undo": Look("stuck undo", *STUCK),
 }
-TOO_LATE = Look("overdue", *STUCK)
+ANSWERED = Look("answered, about to go on", *RUNNING)
 
 
 def look_of_run(run: Run) -> Look:
@@ -71,6 +71,8 @@ def look_of_step(step: Step) -> Look:
     state = StepState(step.state)
     if state is StepState.SENT and step.doubt:
         return Look("being looked up", *UNKNOWN)
+    if state in PARKED and step.answer:
+        return ANSWERED
     if state is StepState.APPROVED and step.calls:
         return Look("will be sent again", *RUNNING)
     return STEP_LOOKS[state]

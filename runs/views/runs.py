@@ -130,7 +130,7 @@ def _title(run: Run, steps: list[Step]) -> str:
         RunState.OPEN: f"Open: {many} done, its agent may propose more",
         RunState.READY: "Waiting for its next try" if run.due_at else "Queued",
         RunState.RUNNING: f"Running: {done} of {len(forward)} steps done",
-        RunState.WAITING: f"Waiting for an answer at step {waits}" if waits else "Waiting for an answer",
+        RunState.WAITING: f"Waiting for an answer at step {waits}" if waits else "Answered, and about to go on",
         RunState.ROLLING_BACK: f"Stopped{at}, being undone",
         RunState.STUCK: f"Stopped{at}, and stuck while being undone",
         RunState.SUCCEEDED: f"Done: {many} performed" if done else "Done: nothing was performed",

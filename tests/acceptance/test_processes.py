@@ -7,6 +7,8 @@ import psutil
 import pytest
 from django.db import connection
 
+from runs.queue import nudge
+from stalwart_site.cluster import Queue, look_at_queue
 from tests.processes import Processes, Started, until
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -48,6 +50,17 @@ def test_a_worker_whose_sentinel_was_killed_gets_a_new_cluster(processes: Proces
     assert psutil.wait_procs(family, timeout=10)[1] == []
     assert _running_cluster(worker).pid != first.pid
     assert "a new one starts" in worker.said()
+
+
+def test_nudges_are_taken_again_after_idle_workers_were_killed(processes: Processes) -> None:
+    """A killed worker may take the lock of the queue with it; the cluster then lives and does nothing."""
+    worker = processes.worker(STALWART_STALL_SECONDS="2", STALWART_DRAIN_SECONDS="1")
+    cluster = _running_cluster(worker)
+    for child in cluster.children()[0].children():
+        child.kill()
+    for _ in range(5):  # more than a hung cluster holds
+        nudge(0)  # of no run: it is taken, and that is all
+    until(lambda: look_at_queue() == Queue(0, None), f"all to be carried out; {worker.said()}", 40)
 
 
 def test_the_cluster_ends_when_its_supervisor_is_killed(processes: Processes) -> None:

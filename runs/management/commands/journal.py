@@ -26,13 +26,12 @@ class Command(TerminalCommand):
 def _as_json(event: Event) -> dict[str, Any]:
     return {
         "id": event.pk,
-        "at": event.at.isoformat(),
         "run": f"R-{event.run_id}",
-        "step": event.step.number if event.step else None,
-        "tool": event.step.tool if event.step else None,
         "kind": event.kind,
-        "before": event.before,
-        "after": event.after,
+        "at": event.at.isoformat(),
         "actor": event.actor,
+        "step": event.step.number if event.step else None,
+        "before": event.before or None,
+        "after": event.after or None,
         "data": event.data,
     }

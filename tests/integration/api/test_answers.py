@@ -1,15 +1,19 @@
 """An answer: bound to what was shown, given once, by somebody who may."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 from django.contrib.auth.models import Group, User
 from django.db import connection
+from pytest_django import Settings
 
 from approvals.models import Answer
+from runs import agentfile, tokens
 from runs.engine import advance
 from tests.integration.api.caller import CHARGE, Caller, Reply, changes, stored
 from tests.integration.api.conftest import carry_out, row_of
@@ -88,17 +92,15 @@ def test_two_people_at_once_and_one_wins(
     for _ in range(5):
         httpx.post(f"{world}/reset", trust_env=False)
         run = parked(CHARGE)
-        won, lost = _at_once(
-            lambda: ana.answer(run["waiting"][0]), lambda: tom.answer(run["waiting"][0], "cancel_all")
-        )
-        if won.status != 200:
-            won, lost = lost, won
+        question = run["waiting"][0]
+        replies = _at_once(partial(ana.answer, question), partial(tom.answer, question, "cancel_all"))
+        won, lost = sorted(replies, key=lambda reply: reply.status)
         assert won.status == 200
         assert lost.problem == (409, "already-answered")
         assert won.body["by"] in lost.body["detail"]
-        ended = carry_out(bot, run)
-        assert ended["state"] == ("succeeded" if won.body["answer"] == "approve" else "failed")
-        assert changes(world) == (["charge_card"] if won.body["answer"] == "approve" else [])
+        approved = won.body["answer"] == "approve"
+        assert carry_out(bot, run)["state"] == ("succeeded" if approved else "failed")
+        assert changes(world) == (["charge_card"] if approved else [])
 
 
 @pytest.mark.django_db(transaction=True)
@@ -133,13 +135,74 @@ def _at_once(*calls: Callable[[], Reply]) -> list[Reply]:
     return replies  # type: ignore[return-value]
 
 
+BLIND = """
+agents:
+  blind:
+    tools: [charge_card, refund_card, provision_account]
+tools:
+  - python: examples.desk.tools
+  - charge_card: {lookup: null}
+"""
+
+
+@pytest.fixture
+def in_doubt(
+    bot: Caller, ana: Caller, world: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[dict[str, Any]]:
+    """A run of an agent that cannot look up: its charge took effect, and the answer was lost."""
+    monkeypatch.setattr(agentfile, "_known", dict(agentfile.agents()))
+    (tmp_path / "agent.yaml").write_text(BLIND)
+    agentfile.register(tmp_path / "agent.yaml")
+    blind = Caller(tokens.make("blind bot", "agent", agent="blind")[1])
+    body = {"agent": "blind", "user": "u-17", "steps": [CHARGE], "faults": {"charge_card": "drop_after"}}
+    run = carry_out(blind, blind.post("/runs", body).body)
+    ana.answer(run["waiting"][0])
+    yield carry_out(blind, run)
+
+
 def test_a_doubt_is_an_operators_question(
-    parked: Parked, bot: Caller, ana: Caller, olga: Caller, world: str, monkeypatch: pytest.MonkeyPatch
+    in_doubt: dict[str, Any], ana: Caller, olga: Caller, world: str
 ) -> None:
-    """The answer is lost, and the lookup is down: nobody can say, so a person is asked; once it is settled."""
-    monkeypatch.setattr(find_operation, "__stalwart_tool__", None, raising=False)
-    run = parked(CHARGE, faults={"charge_card": "drop_after"})
-    assert olga.answer(run["waiting"][0]).problem == (403, "not-allowed")
+    [question] = olga.get("/questions", kind="outcome").body["items"]
+    assert question["text"] == "Did charge_card take effect? The call was sent and no answer came back."
+    assert question["answers"] == ["happened", "did_not_happen", "send_again"]
+    assert ana.answer(question, "happened").problem == (403, "not-allowed")
+    before = stored()
+    for early in ("did_not_happen", "send_again"):
+        reply = olga.answer(question, early)
+        assert reply.problem == (409, "not-settled-yet")
+        assert reply.body["settles_at"]
+    assert stored() == before
+    said = olga.answer(question, "happened", result={"charge": "ch_1", "amount": "40.00"})
+    assert (said.status, said.body["result"]) == (200, {"charge": "ch_1", "amount": "40.00"})
+    ended = carry_out(olga, in_doubt)
+    assert ended["state"] == "succeeded"
+    assert ended["steps"][0]["result"] == {"charge": "ch_1", "amount": "40.00"}
+    assert changes(world) == ["charge_card"]
+
+
+def test_an_undo_that_is_stuck_needs_a_reference_or_a_reason(
+    parked: Parked, bot: Caller, ana: Caller, olga: Caller, world: str, settings: Settings
+) -> None:
+    settings.RETRY_SECONDS = 0
+    run = parked(CHARGE, RECEIPT, faults={"refund_card": "refused"})
+    ana.answer(run["waiting"][0])
+    run = carry_out(bot, run)
+    ana.answer(run["waiting"][0], "cancel_all")
+    run = carry_out(bot, run)
+    assert run["state"] == "stuck"
+    [question] = olga.get("/questions", kind="undo").body["items"]
+    assert question["text"].startswith("Undoing charge_card failed after 4 tries")
+    assert (question["tool"], question["undoes"]) == ("refund_card", 1)
+    before = stored()
+    for word, field in (("done_by_hand", "/reference"), ("abandon", "/reason")):
+        reply = olga.answer(question, word)
+        assert reply.problem == (422, "bad-input")
+        assert reply.body["field"] == field
+    assert stored() == before
+    said = olga.answer(question, "done_by_hand", reference="bank transfer 77")
+    assert said.body["reference"] == "bank transfer 77"
+    assert carry_out(bot, run)["state"] == "rolled_back"
 
 
 def test_skip_goes_on_without_the_call(parked: Parked, bot: Caller, ana: Caller, world: str) -> None:
@@ -162,10 +225,8 @@ def test_cancel_all_undoes_what_was_done(parked: Parked, bot: Caller, ana: Calle
     assert changes(world) == ["charge_card", "refund_card"]
 
 
-def test_an_approver_token_has_its_persons_role_and_no_more(parked: Parked, olga: Caller, db: None) -> None:
+def test_an_approvers_token_does_no_more_than_answer(parked: Parked, olga: Caller) -> None:
     """Of a person who is an operator too, a token of scope approver does not cancel."""
-    from runs import tokens
-
     user = User.objects.get(username="olga")
     user.groups.add(Group.objects.get_or_create(name="support")[0])
     limited = Caller(tokens.make("olga answers", "approver", user=user)[1])

@@ -8,7 +8,7 @@ import pytest
 from django.core.management import call_command
 from django.db import OperationalError
 from django.test import Client
-from jsonschema import Draft202012Validator
+from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
 from runs import services
 from runs.api import threads
@@ -112,7 +112,9 @@ def test_the_page_obeys_the_sites_policy() -> None:
 
 
 # --- Errors -------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("path", ["/", "/run", "/runs/", "/runs/R-1/", "/threads/1", "/../admin/", "/runs/1/x"])
+@pytest.mark.parametrize(
+    "path", ["/", "/run", "/runs/", "/runs/R-1/", "/threads/1", "/../admin/", "/runs/1/x"]
+)
 def test_an_address_that_is_none_is_a_problem_document(path: str, bot: Caller) -> None:
     for caller in (NOBODY, bot):
         for method in ("GET", "POST", "DELETE"):

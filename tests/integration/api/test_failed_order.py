@@ -1,4 +1,4 @@
-"""The failed order of the README, by the API alone: an agent starts it, a person answers, the reply is word for word."""
+"""The failed order, by the API alone: an agent starts it, a person answers, and the reply is word for word."""
 
 from collections.abc import Callable
 from typing import Any

@@ -97,11 +97,14 @@ def test_nothing_of_the_database_is_held_between_two_looks(
     bot: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = a_run(bot)
-    held = []
+    held: list[object] = []
     sleep = time.sleep
-    monkeypatch.setattr(
-        polling.time, "sleep", lambda s: (held.append(connection.connection), sleep(s)) and None
-    )
+
+    def look(seconds: float) -> None:
+        held.append(connection.connection)
+        sleep(seconds)
+
+    monkeypatch.setattr(time, "sleep", look)
     bot.get(f"/runs/{run['id']}", wait=0.3)
     assert len(held) >= 2
     assert set(held) == {None}
@@ -186,7 +189,9 @@ def test_questions_are_listed(parked: Parked, bot: Caller, ana: Caller) -> None:
 
 def test_lists_cost_the_same_however_long(parked: Parked, bot: Caller) -> None:
     def queries(path: str) -> int:
-        with CaptureQueriesContext(connection, ) as captured:
+        with CaptureQueriesContext(
+            connection,
+        ) as captured:
             bot.get(path)
         return len(captured)
 
