@@ -4,10 +4,15 @@ from typing import Any
 
 from django import forms
 
-from approvals.questions import QuestionPage
+from approvals.question_page import QuestionPage
 from approvals.services import Reply
 
 MAX_TEXT = 2000
+MISSING = {
+    "answer": "Choose one of the answers.",
+    "digest": "The form came without its digest; open the page again.",
+    "nonce": "The form came without its nonce; open the page again.",
+}
 
 
 class AnswerForm(forms.Form):
@@ -23,9 +28,8 @@ class AnswerForm(forms.Form):
     def __init__(self, data: Any, page: QuestionPage) -> None:
         super().__init__(data)
         self.page = page
-        self.fields["nonce"].error_messages["required"] = "The form came without its nonce; open the page again."
-        self.fields["digest"].error_messages["required"] = "The form came without its digest; open the page again."
-        self.fields["answer"].error_messages["required"] = "Choose one of the answers."
+        for name, words in MISSING.items():
+            self.fields[name].error_messages["required"] = words
 
     def clean(self) -> dict[str, Any]:
         """What the chosen answer needs."""
@@ -35,7 +39,7 @@ class AnswerForm(forms.Form):
         if choice and choice.needs and not cleaned.get(choice.needs, "").strip():
             self.add_error(choice.needs, _missing(choice.label, choice.needs))
         if answer == "abandon" and cleaned.get("typed", "").strip() != self.page.run_name:
-            self.add_error("typed", f"To abandon the rollback, type the name of its run: {self.page.run_name}.")
+            self.add_error("typed", f"To abandon the rollback, type its run's name: {self.page.run_name}.")
         return cleaned
 
     @property

@@ -15,7 +15,7 @@ from django.urls import reverse
 from approvals import needs_you, questions, services
 from approvals.forms import AnswerForm
 from approvals.models import Answer
-from approvals.questions import QuestionPage
+from approvals.question_page import ANSWER_WORDS, QuestionPage
 from runs.access import may_see
 from runs.errors import AlreadyAnswered, BadInput, DigestMismatch, Gone, NotAllowed, NotFound, Problem
 from runs.models import Event
@@ -94,7 +94,9 @@ def question_card(request: PageRequest, step_id: int) -> HttpResponse:
 def question_run(request: PageRequest, step_id: int) -> HttpResponse:
     """How the run goes on after an answer: a part of the receipt, asked for until the run rests."""
     shown = questions.word(questions.read(step_id), request.actor)
-    return render(request, "approvals/panels/progress.html", _progress(request, shown) | {"is_progress": True})
+    return render(
+        request, "approvals/panels/progress.html", _progress(request, shown) | {"is_progress": True}
+    )
 
 
 def _panel(request: PageRequest, shown: QuestionPage) -> Panel:
@@ -124,7 +126,7 @@ def _blank(reason: str = "") -> dict[str, Any]:
 
 
 def _receipt(request: PageRequest, shown: QuestionPage, stored: Answer) -> Panel:
-    words = questions.ANSWER_WORDS[stored.answer]
+    words = ANSWER_WORDS[stored.answer]
     return Panel(
         "receipt",
         context={"stored": stored, "words": words} | _progress(request, shown),
@@ -215,5 +217,3 @@ def _respond(request: PageRequest, shown: QuestionPage, panel: Panel) -> HttpRes
         return render(request, "approvals/panel.html", context, status=panel.status)
     template = f"approvals/{shown.kind}.html"
     return render_page(request, template, context, status=panel.status, area="needs-you")
-
-

@@ -1,14 +1,16 @@
 """Draws docs/states.md from the tables in runs/states.py, so that they cannot drift apart.
 
-    python -m docs.draw_states        writes the file; a test compares it
+python -m docs.draw_states        writes the file; a test compares it
 """
 
 from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
+from typing import TypeVar
 
 from runs.states import ENTRY_MOVES, RUN_ENDS, RUN_MOVES, STEP_MOVES, RunState, StepState
 
+State = TypeVar("State", bound=StrEnum)
 TARGET = Path(__file__).with_name("states.md")
 
 HEAD = """# The states
@@ -22,7 +24,7 @@ def drawing() -> str:
     return "\n".join(
         [
             HEAD,
-            *_machine("A run", RUN_MOVES, RunState.READY, frozenset(RUN_ENDS)),
+            *_machine("A run", RUN_MOVES, RunState.READY, RUN_ENDS),
             *_machine("A step", STEP_MOVES, StepState.PROPOSED, frozenset()),
             *_machine("A ledger entry", ENTRY_MOVES, None, frozenset()),
         ]
@@ -30,7 +32,7 @@ def drawing() -> str:
 
 
 def _machine(
-    title: str, moves: Mapping[StrEnum, frozenset[StrEnum]], first: StrEnum | None, ends: frozenset[StrEnum]
+    title: str, moves: Mapping[State, frozenset[State]], first: StrEnum | None, ends: frozenset[State]
 ) -> list[str]:
     lines = [f"## {title}", "", "```mermaid", "stateDiagram-v2"]
     if first:

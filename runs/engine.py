@@ -190,12 +190,15 @@ def _decide(held: Held, spec: AgentSpec) -> Job | None:
             case LookUp(number):
                 return _look(held, held.step(number), spec)
             case Wait():
-                return _release(held, action)
+                _release(held, action)
+                return None
             case Finish(state):
-                return _finish(held, state, spec)
+                _finish(held, state, spec)
+                return None
             case HandOver():
                 _stop(held, action)
-                return _finish(held, RunState.HANDED_OVER, spec)
+                _finish(held, RunState.HANDED_OVER, spec)
+                return None
             case _:
                 _record(held, action, spec)
 
@@ -314,7 +317,7 @@ def _add_undo(held: Held, write: Step, spec: AgentSpec) -> None:
 
 
 def _next_number(held: Held) -> int:
-    thread = Thread.objects.select_for_update().get(pk=held.run.thread_id)
+    thread = Thread.objects.select_for_update(no_key=True).get(pk=held.run.thread_id)
     thread.next_step += 1
     thread.save(update_fields=["next_step"])
     return thread.next_step - 1

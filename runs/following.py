@@ -19,17 +19,20 @@ def follow(run_id: int, *, alone: bool = False, before_acting: Callable[[], obje
     `alone`: no worker can be alive, whatever the table of workers says. `before_acting` is called before this
     process sends anything.
     """
-    while not _at_rest(run_id):
-        if not alone and workers.alive():
-            time.sleep(POLL_SECONDS)
-        elif Run.objects.with_work().filter(pk=run_id).exists():
+    while True:
+        if _at_rest(run_id):
+            reply = reply_of(run_id)
+            if reply.waiting or reply.state in RUN_ENDS | {RunState.OPEN}:
+                return reply  # otherwise it moved on while we looked
+        elif (alone or not workers.alive()) and Run.objects.with_work().filter(pk=run_id).exists():
             before_acting()
             advance(run_id)
-        else:
-            time.sleep(POLL_SECONDS)
-    return reply_of(run_id)
+            continue
+        time.sleep(POLL_SECONDS)
 
 
 def _at_rest(run_id: int) -> bool:
-    resting = Run.objects.unheld().filter(pk=run_id, state__in=AT_REST).exists()
-    return resting and not Run.objects.with_work().filter(pk=run_id).exists()
+    """In one statement: between two, a worker may take the run."""
+    moving = Run.objects.with_work().filter(pk=run_id)
+    resting = Run.objects.unheld().filter(pk=run_id, state__in=AT_REST)
+    return resting.exclude(pk__in=moving.values("pk")).exists()

@@ -80,7 +80,14 @@ def settle(held: Held, step: Step, attempt: Attempt, outcome: Outcome, changes: 
     if outcome.error_class:
         said |= failed
     reason = str(outcome.verdict) if outcome.verdict in ("refused", "raised") else ""
-    apply(held, step, changes | failed | {"reason": reason}, result=outcome.result, data=said, quiet="step.attempt_ended")
+    apply(
+        held,
+        step,
+        changes | failed | {"reason": reason},
+        result=outcome.result,
+        data=said,
+        quiet="step.attempt_ended",
+    )
 
 
 def apply(

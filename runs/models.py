@@ -5,6 +5,7 @@ States are written by runs/transitions.py alone.
 """
 
 import uuid
+from collections.abc import Iterable
 from typing import ClassVar
 
 import pgtrigger
@@ -18,6 +19,11 @@ from runs.states import PARKED, RUN_BACKWARD, RUN_ENDS, RUN_FORWARD, EntryState,
 
 def _choices(states: type[RunState] | type[StepState] | type[EntryState]) -> list[tuple[str, str]]:
     return [(state.value, state.value.replace("_", " ")) for state in states]
+
+
+def _values(states: Iterable[RunState | StepState | EntryState]) -> list[str]:
+    """Plain text, so that a migration stands by itself."""
+    return sorted(state.value for state in states)
 
 
 class Thread(models.Model):
@@ -69,7 +75,7 @@ class Run(models.Model):
     """What one turn, or one API request, started."""
 
     thread = models.ForeignKey(Thread, models.PROTECT, related_name="runs")
-    state = models.CharField(max_length=20, choices=_choices(RunState), default=RunState.READY)
+    state = models.CharField(max_length=20, choices=_choices(RunState), default=RunState.READY.value)
     version = models.PositiveBigIntegerField(default=0)  # rises with every commit of the engine
     task = models.CharField(max_length=100, blank=True)
     ticket = models.CharField(max_length=100, blank=True)
@@ -105,17 +111,17 @@ class Run(models.Model):
 
     class Meta:
         constraints: ClassVar = [
-            models.CheckConstraint(
-                condition=Q(state__in=[state.value for state in RunState]), name="run_state_known"
-            ),
+            models.CheckConstraint(condition=Q(state__in=_values(RunState)), name="run_state_known"),
             models.UniqueConstraint(
-                fields=["thread"], condition=Q(state__in=sorted(RUN_FORWARD)), name="one_open_run_per_thread"
+                fields=["thread"], condition=Q(state__in=_values(RUN_FORWARD)), name="one_open_run_per_thread"
             ),
         ]
         indexes: ClassVar = [
             models.Index(fields=["-created_at"], name="run_newest_first"),
             models.Index(
-                fields=["due_at"], condition=Q(state__in=sorted(RUN_FORWARD | RUN_BACKWARD)), name="run_alive"
+                fields=["due_at"],
+                condition=Q(state__in=_values(RUN_FORWARD | RUN_BACKWARD)),
+                name="run_alive",
             ),
             models.Index(fields=["ticket"], condition=~Q(ticket=""), name="run_of_ticket"),
         ]
@@ -136,7 +142,7 @@ class LedgerEntry(models.Model):
     tool = models.CharField(max_length=100)
     args = models.JSONField()
     fingerprint = models.CharField(max_length=64)
-    state = models.CharField(max_length=20, choices=_choices(EntryState), default=EntryState.INTENDED)
+    state = models.CharField(max_length=20, choices=_choices(EntryState), default=EntryState.INTENDED.value)
     result = models.JSONField(null=True, blank=True)
     calls = models.PositiveIntegerField(default=0)
     first_sent_at = models.DateTimeField(null=True, blank=True)
@@ -147,9 +153,7 @@ class LedgerEntry(models.Model):
     class Meta:
         verbose_name_plural = "ledger entries"
         constraints: ClassVar = [
-            models.CheckConstraint(
-                condition=Q(state__in=[state.value for state in EntryState]), name="entry_state_known"
-            ),
+            models.CheckConstraint(condition=Q(state__in=_values(EntryState)), name="entry_state_known"),
         ]
 
     def __str__(self) -> str:
@@ -171,7 +175,7 @@ class Step(models.Model):
     text = models.TextField(blank=True)  # the part of the turn that it came from
     undoes = models.OneToOneField("self", models.PROTECT, null=True, blank=True, related_name="undo")
     entry = models.ForeignKey(LedgerEntry, models.PROTECT, null=True, blank=True, related_name="steps")
-    state = models.CharField(max_length=20, choices=_choices(StepState), default=StepState.PROPOSED)
+    state = models.CharField(max_length=20, choices=_choices(StepState), default=StepState.PROPOSED.value)
     calls = models.PositiveIntegerField(default=0)
     budget = models.PositiveIntegerField(default=3)  # calls in all; a person's "send again" adds one
     doubt = models.CharField(max_length=20, blank=True)  # sticky: no_answer | interrupted
@@ -207,14 +211,12 @@ class Step(models.Model):
         ordering: ClassVar = ["number"]
         constraints: ClassVar = [
             models.UniqueConstraint(fields=["thread", "number"], name="one_step_per_number"),
-            models.CheckConstraint(
-                condition=Q(state__in=[state.value for state in StepState]), name="step_state_known"
-            ),
+            models.CheckConstraint(condition=Q(state__in=_values(StepState)), name="step_state_known"),
             models.CheckConstraint(condition=~Q(undoes=F("id")), name="step_does_not_undo_itself"),
         ]
         indexes: ClassVar = [
             models.Index(fields=["run", "number"], name="steps_of_run"),
-            models.Index(fields=["asked_at"], condition=Q(state__in=sorted(PARKED)), name="open_questions"),
+            models.Index(fields=["asked_at"], condition=Q(state__in=_values(PARKED)), name="open_questions"),
         ]
 
     def __str__(self) -> str:

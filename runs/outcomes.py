@@ -16,7 +16,8 @@ LOOKUP_TRIES = 4
 
 def back_off(calls: int, first: timedelta) -> timedelta:
     """The pause after this many calls: doubling, at most five minutes."""
-    return min(first * 2 ** max(calls - 1, 0), timedelta(minutes=5))
+    doubled: timedelta = first * 2 ** max(min(calls, 20) - 1, 0)
+    return min(doubled, timedelta(minutes=5))
 
 
 def sending(step: StepView, now: datetime, settle_after: timedelta, retention: timedelta | None) -> Changes:

@@ -26,7 +26,7 @@ class Statement:
 
 def update(row: models.Model, names: Iterable[str], guard: str, stored: str) -> Statement:
     """Write these fields of a row whose column `guard` is still `stored`; it must hit that row."""
-    fields = [row._meta.get_field(name) for name in sorted(names)]
+    fields: list[Any] = [row._meta.get_field(name) for name in sorted(names)]
     values = [_value(row, field) for field in fields]
     sql = _update_sql(type(row), tuple(field.column for field in fields), guard)
     return Statement(sql, [*values, row.pk, stored], hits=1)

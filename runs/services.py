@@ -15,6 +15,7 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from runs import queue
+from runs.access import Actor, may_answer, may_operate, may_start
 from runs.agentfile import AgentSpec, agent
 from runs.errors import (
     AlreadyAnswered,
@@ -28,7 +29,6 @@ from runs.errors import (
     RunClosed,
     ThreadBusy,
 )
-from runs.access import Actor, may_answer, may_operate, may_start
 from runs.models import Event, Message, Run, Step, Thread
 from runs.selector import Unread
 from runs.states import PARKED, RUN_BACKWARD, RUN_FORWARD, StepState
@@ -97,7 +97,7 @@ def start(actor: Actor, thread: Thread, request: RunRequest) -> Run:
     if not steps and not request.opened:
         raise BadInput("A run needs a turn or at least one step.", field="/steps")
     with transaction.atomic():
-        locked = Thread.objects.select_for_update().get(pk=thread.pk)
+        locked = Thread.objects.select_for_update(no_key=True).get(pk=thread.pk)
         _refuse_if_busy(locked)
         run = _create_run(actor, locked, spec, request, faults)
         _append(locked, run, steps)
@@ -205,10 +205,11 @@ def propose(actor: Actor, run: Run, proposal: Proposal) -> Step:
     _require(may_start(actor, spec.name), f"You may not propose calls of {spec.name}.")
     valid = _valid(spec, proposal, 0)
     with transaction.atomic():
-        thread = Thread.objects.select_for_update().get(pk=run.thread_id)
         touched = Run.objects.filter(pk=run.pk, opened=True, closed_at=None, state__in=RUN_FORWARD)
         if not touched.update(version=F("version") + 1):
             raise RunClosed(f"{run.name} takes no more steps; start a new run.")
+        # The run before its thread, as the engine locks them.
+        thread = Thread.objects.select_for_update(no_key=True).get(pk=run.thread_id)
         _append(thread, run, [valid])
         queue.nudge(run.pk)
     return Step.objects.get(thread_id=run.thread_id, number=thread.next_step - 1)

@@ -12,10 +12,9 @@ and the transaction leaves nothing.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, cast
 
 from django.conf import settings
-from django.db import models
 
 from runs import rows
 from runs.errors import LeaseLost
@@ -92,19 +91,14 @@ def claim(run_id: int, owner: str) -> Held | None:
 
     Runs inside a transaction and locks the row. A run that has ended is claimed only to be undone.
     """
-    row = (
-        Run.objects.select_for_update(of=("self",))
-        .select_related("thread")
-        .annotate(clock=models.Func(function="clock_timestamp", output_field=models.DateTimeField()))
-        .filter(pk=run_id)
-        .first()
-    )
+    row = Run.objects.select_for_update(of=("self",)).select_related("thread").filter(pk=run_id).first()
     if row is None or (row.state in RUN_ENDS and not row.undo_requested_at):
         return None
-    if row.lease_expires_at and row.lease_expires_at > row.clock:
+    now = clock()
+    if row.lease_expires_at and row.lease_expires_at > now:
         return None
-    held = Held(row, owner, row.clock, taken_from=row.lease_owner)
-    lease = row.clock + timedelta(seconds=settings.LEASE_SECONDS)
+    held = Held(row, owner, now, taken_from=row.lease_owner)
+    lease = now + timedelta(seconds=settings.LEASE_SECONDS)
     change(
         held,
         row,
@@ -118,6 +112,13 @@ def claim(run_id: int, owner: str) -> Held | None:
     if held.taken_from:
         record(held, "lease.taken_over", data={"previous_owner": held.taken_from, "owner": owner})
     return held
+
+
+def clock() -> datetime:
+    """The database's clock: the only one that decides anything."""
+    found = rows.one("SELECT clock_timestamp()", [])
+    assert found is not None
+    return cast(datetime, found[0])
 
 
 FENCE = """
@@ -214,7 +215,9 @@ def flush(held: Held) -> None:
     A guard that hits no row means that this worker does not hold the run any more: LeaseLost.
     """
     statements = [rows.insert([row]) for row in held.added]
-    statements += [rows.update(dirty.row, dirty.fields, dirty.guard, dirty.stored) for dirty in held.dirty.values()]
+    statements += [
+        rows.update(dirty.row, dirty.fields, dirty.guard, dirty.stored) for dirty in held.dirty.values()
+    ]
     if held.events:
         statements.append(rows.insert(held.events))
     if statements and not rows.execute(statements):

@@ -9,5 +9,7 @@ urlpatterns = [
     path("runs/<int:run_id>/", runs.run_page, name="run"),
     path("conversations/", conversations.conversation_list, name="conversations"),
     path("conversations/<uuid:thread_id>/", conversations.conversation, name="conversation"),
-    path("conversations/<uuid:thread_id>/pulse/", conversations.conversation_pulse, name="conversation-pulse"),
+    path(
+        "conversations/<uuid:thread_id>/pulse/", conversations.conversation_pulse, name="conversation-pulse"
+    ),
 ]

@@ -46,7 +46,12 @@ class StepView:
     @property
     def to_undo(self) -> bool:
         """It changed the world, and something can change it back. An undo is never undone."""
-        return self.state is StepState.PERFORMED and bool(self.undo) and self.undoes is None and not self.replayed
+        return (
+            self.state is StepState.PERFORMED
+            and bool(self.undo)
+            and self.undoes is None
+            and not self.replayed
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -216,7 +216,7 @@ STALL_SECONDS = _seconds("STALWART_STALL_SECONDS", 60)
 # --- The API -----------------------------------------------------------------------------------------
 # Every endpoint says for itself who may use it (runs/api/endpoint.py).
 REST_FRAMEWORK = {
-    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_SCHEMA_CLASS": "runs.api.openapi.Described",
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_AUTHENTICATION_CLASSES": ["runs.api.auth.BearerToken"],
     "EXCEPTION_HANDLER": "runs.api.problems.handle",

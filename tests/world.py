@@ -59,7 +59,12 @@ def read(call: Call, order: int) -> Any:
     return WORLD.act(call, {"order": order})
 
 
-@tool(writes=True, undo="refund", says="charge {order:d} {amount:F}", sentence="Charge {amount} to order {order}")
+@tool(
+    writes=True,
+    undo="refund",
+    says="charge {order:d} {amount:F}",
+    sentence="Charge {amount} to order {order}",
+)
 def charge(call: Call, order: int, amount: Decimal = Decimal("40.00")) -> Any:
     """A write that is not retry-safe and that nobody can look up."""
     return WORLD.act(call, {"charge": f"ch_{order}"})
@@ -71,7 +76,13 @@ def refund(call: Call, charge: str, amount: Decimal) -> Any:
     return WORLD.act(call)
 
 
-@tool(writes=True, undo={"untag": {"order": "$args.order"}}, lookup="find", says="tag {order:d}", settle_after=0.3)
+@tool(
+    writes=True,
+    undo={"untag": {"order": "$args.order"}},
+    lookup="find",
+    says="tag {order:d}",
+    settle_after=0.3,
+)
 def tag(call: Call, order: int) -> Any:
     """A write that can be looked up."""
     return WORLD.act(call, {"tag": order})

@@ -111,5 +111,9 @@ def provision_account(call: Call, order: int) -> Any:
 def send_receipt(call: Call, order: int) -> Any:
     """Mail the customer the receipt of an order."""
     found = services.get(call, f"/payments/orders/{order}")
-    body = {"to": found["email"], "subject": f"Receipt for order {order}", "body": f"You paid {found['paid']} {found['currency']}."}
+    body = {
+        "to": found["email"],
+        "subject": f"Receipt for order {order}",
+        "body": f"You paid {found['paid']} {found['currency']}.",
+    }
     return services.post(call, "/mail/messages", body)

@@ -1,9 +1,11 @@
 """How the models of runs/api/shapes.py stand in the OpenAPI document."""
 
+import re
 from typing import Any
 
 from drf_spectacular.drainage import set_override
 from drf_spectacular.extensions import OpenApiSerializerExtension
+from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.plumbing import ResolvedComponent
 from drf_spectacular.utils import Direction, OpenApiParameter, OpenApiResponse
 from pydantic import BaseModel
@@ -27,6 +29,14 @@ IDEMPOTENCY_KEY = OpenApiParameter(
     "another body it is a 422 `key-reused`; while the first request is in progress, a 409 `in-progress`.",
 )
 REPLAYED = OpenApiResponse(shapes.Run, "The run that the first request with this Idempotency-Key started.")
+
+
+class Described(AutoSchema):
+    """An endpoint's docstring is its description, and the beginning of it the line in the list."""
+
+    def get_summary(self) -> str:
+        """What it does, up to the first stop."""
+        return re.split(r"[.:;]", self.get_description())[0]
 
 
 class ShapeExtension(OpenApiSerializerExtension):  # type: ignore[no-untyped-call]

@@ -64,7 +64,9 @@ def minute(moment: datetime) -> SafeString:
 def clock_only(moment: datetime) -> SafeString:
     """`14:02:07`, where the page says the zone elsewhere; exact for those who point at it."""
     words = moments.clock(moment, seconds=True).rpartition(" ")[0]
-    return format_html('<time datetime="{}" title="{}">{}</time>', moment.isoformat(), moments.exact(moment), words)
+    return format_html(
+        '<time datetime="{}" title="{}">{}</time>', moment.isoformat(), moments.exact(moment), words
+    )
 
 
 @register.filter

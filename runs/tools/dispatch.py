@@ -46,7 +46,7 @@ def dispatch(tool: Tool, args: dict[str, Any], call: Call) -> Outcome:
         return Outcome(Verdict.IN_DOUBT, None, _class(error), str(error))
     except (TimeoutError, ConnectionError, httpx.TransportError) as error:
         return _lost(error, call)
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 (whatever a tool raises is an outcome)
         verdict = Verdict.IN_DOUBT if call.left else Verdict.RAISED
         return Outcome(verdict, None, type(error).__name__, str(error))
     return _performed(tool, result)

@@ -10,7 +10,7 @@ import types
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints, overload
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, create_model
 
@@ -121,13 +121,26 @@ def _invalid(tool: str, error: ValidationError) -> BadInput:
     return BadInput(f"{tool}: {pointer.removeprefix('/args/')}: {first['msg']}.", field=pointer)
 
 
+@overload
+def tool(function: F, /) -> F: ...
+
+
+@overload
 def tool(
-    function: F | None = None,
     *,
     writes: bool = False,
     undo: str | Mapping[str, Any] | None = None,
     says: str | tuple[str, ...] = (),
-    redact: tuple[str, ...] = (),
+    **attributes: Any,
+) -> Callable[[F], F]: ...
+
+
+def tool(
+    function: Any = None,
+    *,
+    writes: bool = False,
+    undo: str | Mapping[str, Any] | None = None,
+    says: str | tuple[str, ...] = (),
     **attributes: Any,
 ) -> Any:
     """Make a function a tool: `@tool(writes=True, undo="refund_card", says="charge order {order:d} {amount:F}")`.
@@ -143,7 +156,6 @@ def tool(
             "writes": writes,
             "undo": parse_undo(name, undo),
             "says": (says,) if isinstance(says, str) else tuple(says),
-            "redact": redact,
             **attributes,
         }
         setattr(target, ATTRIBUTE, build(Tool(name, target, arguments, wants_call), spec))
@@ -207,13 +219,15 @@ def _arguments(function: Callable[..., Any]) -> tuple[type[BaseModel], bool]:
 
 def _no_float(value: Any) -> Any:
     if isinstance(value, float | bool):
-        raise ValueError('money is exact: send it as a string such as "40.00"')
+        raise ValueError(  # noqa: TRY004 (pydantic reports a ValueError)
+            'money is exact: send it as a string such as "40.00"'
+        )
     return value
 
 
 def _no_bool(value: Any) -> Any:
     if isinstance(value, bool | float):
-        raise ValueError("a whole number is needed")
+        raise ValueError("a whole number is needed")  # noqa: TRY004 (as above)
     return value
 
 

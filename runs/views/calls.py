@@ -15,6 +15,8 @@ from runs.states import StepState
 from runs.tools.bindings import Unbindable, bind
 from runs.tools.registry import Tool, Undo
 
+NO_FILE = AgentFile.model_construct(agents={}, tools=[])
+
 
 @dataclass(frozen=True)
 class Argument:
@@ -39,7 +41,7 @@ def spec_of(name: str) -> AgentSpec:
     try:
         return agent(name)
     except NotFound:
-        return AgentSpec(name, Path(), AgentFile.model_construct(), {})
+        return AgentSpec(name, Path(), NO_FILE, {})
 
 
 def in_order(args: Mapping[str, Any], tool: Tool | None) -> dict[str, Any]:

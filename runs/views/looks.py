@@ -53,7 +53,7 @@ QUESTION_LOOKS = {
     "outcome": Look("unknown outcome", *UNKNOWN),
     "undo": Look("stuck undo", *STUCK),
 }
-ANSWERED = Look("answered, about to go on", *RUNNING)
+ANSWERED = Look("answered", *RUNNING)
 
 
 def look_of_run(run: Run) -> Look:

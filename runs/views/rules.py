@@ -35,7 +35,9 @@ class PageRequest(HttpRequest):
 View = Callable[Concatenate[PageRequest, P], HttpResponseBase]
 
 
-def page(rule: Callable[[Actor], bool], *methods: str) -> Callable[[View[P]], Callable[..., HttpResponseBase]]:
+def page(
+    rule: Callable[[Actor], bool], *methods: str
+) -> Callable[[View[P]], Callable[..., HttpResponseBase]]:
     """A view for signed-in people whom this rule of runs/access.py admits. GET and HEAD where none is named."""
 
     def decorate(view: View[P]) -> Callable[..., HttpResponseBase]:

@@ -99,7 +99,9 @@ def _facts(request: PageRequest, run: Run) -> dict[str, Any]:
         "record": record[:RECORD_LINES],
         "record_is_cut": len(record) > RECORD_LINES,
         "keys": [step for step in steps if step.entry],
-        "may_cancel": may_operate(request.actor) and run.state not in RUN_ENDS and not run.cancel_requested_at,
+        "may_cancel": may_operate(request.actor)
+        and run.state not in RUN_ENDS
+        and not run.cancel_requested_at,
         "has_ended": run.state in RUN_ENDS,
         "questions": [step for step in steps if step.asks and not step.answer and _is_parked(step)],
     }
@@ -130,7 +132,9 @@ def _title(run: Run, steps: list[Step]) -> str:
         RunState.OPEN: f"Open: {many} done, its agent may propose more",
         RunState.READY: "Waiting for its next try" if run.due_at else "Queued",
         RunState.RUNNING: f"Running: {done} of {len(forward)} steps done",
-        RunState.WAITING: f"Waiting for an answer at step {waits}" if waits else "Answered, and about to go on",
+        RunState.WAITING: f"Waiting for an answer at step {waits}"
+        if waits
+        else "Answered, and about to go on",
         RunState.ROLLING_BACK: f"Stopped{at}, being undone",
         RunState.STUCK: f"Stopped{at}, and stuck while being undone",
         RunState.SUCCEEDED: f"Done: {many} performed" if done else "Done: nothing was performed",

@@ -87,9 +87,7 @@ def _start(run: Run, steps: Sequence[Step]) -> Entry:
     return Entry(0, run.created_at, words, tuple(details))
 
 
-def _step(
-    step: Step, place: int, attempts: list[Attempt], answers: list[Event], spec: AgentSpec
-) -> Entry:
+def _step(step: Step, place: int, attempts: list[Attempt], answers: list[Event], spec: AgentSpec) -> Entry:
     look = look_of_step(step)
     is_done = step.state in (StepState.PERFORMED, StepState.UNDONE)
     return Entry(

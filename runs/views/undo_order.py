@@ -4,6 +4,7 @@ Plain numbers for a template that draws SVG; the same facts stand beside it as a
 """
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 from runs.agentfile import AgentSpec
 from runs.models import Step
@@ -104,7 +105,7 @@ def undo_order(steps: list[Step], spec: AgentSpec) -> UndoOrder:
     return UndoOrder(
         rows=rows,
         order=tuple(reversed(rows)),
-        climbs=tuple(_climb(low, high) for high, low in zip(undone, undone[1:], strict=False)),
+        climbs=tuple(_climb(low, high) for high, low in pairwise(undone)),
         turn=_turn(failed[0], undone[-1]) if failed and undone else "",
         width=2 * BOX_WIDTH + GAP + 2 * MARGIN,
         height=max(len(rows) * PITCH - (PITCH - BOX_HEIGHT) + 2 * MARGIN, 0),

@@ -1,6 +1,7 @@
 """A call whose outcome is not known is never repeated and never assumed."""
 
 import time
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -11,6 +12,9 @@ from runs.models import LedgerEntry, Run
 from runs.tools.dispatch import dispatch
 from tests.factories import PERSON, answer, approve_all, question, reply, start, states
 from tests.world import WORLD
+
+if TYPE_CHECKING:
+    from pytest_django import Settings
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -69,7 +73,7 @@ def test_happened_without_the_fields_that_the_undo_needs_is_not_undoable(agent: 
     assert reply(run).endswith("Not undoable, and left as they are: charge.")
 
 
-def test_did_not_happen_is_refused_while_the_call_can_still_arrive(agent: str, settings: pytest.FixtureRequest) -> None:
+def test_did_not_happen_is_refused_while_the_call_can_still_arrive(agent: str, settings: "Settings") -> None:
     settings.CALL_TIMEOUT_SECONDS = 0.2
     WORLD.script = {"charge": ["times out before"]}
     run = approve_all(start(agent, "charge 1 40.00"))
@@ -78,10 +82,13 @@ def test_did_not_happen_is_refused_while_the_call_can_still_arrive(agent: str, s
         services.resolve(PERSON, step.pk, "did_not_happen", step.digest)
     time.sleep(0.45)
     run = answer(run, "did_not_happen")
-    assert (run.state, reply(run)) == ("failed", "This run stopped: charge did not take effect. Nothing had been done.")
+    assert (run.state, reply(run)) == (
+        "failed",
+        "This run stopped: charge did not take effect. Nothing had been done.",
+    )
 
 
-def test_send_again_sends_the_same_step_under_the_same_key(agent: str, settings: pytest.FixtureRequest) -> None:
+def test_send_again_sends_the_same_step_under_the_same_key(agent: str, settings: "Settings") -> None:
     settings.CALL_TIMEOUT_SECONDS = 0.1
     WORLD.script = {"charge": ["times out before"]}
     run = approve_all(start(agent, "charge 1 40.00"))
@@ -92,7 +99,7 @@ def test_send_again_sends_the_same_step_under_the_same_key(agent: str, settings:
 
 
 def test_doubt_is_sticky(agent: str) -> None:
-    """"Already done" is the common answer to a second call: it says nothing of the first."""
+    """ "Already done" is the common answer to a second call: it says nothing of the first."""
     WORLD.script = {"pay": ["times out after", "refuses", "refuses"]}
     run = _until(start(agent, "pay 1"), "waiting")
     assert states(run) == {"pay": "unknown"}
@@ -106,7 +113,7 @@ def test_an_error_after_sending_is_in_doubt(agent: str) -> None:
 
 def test_a_lookup_that_fails_is_asked_again(agent: str) -> None:
     WORLD.script = {"tag": ["times out after"], "find": ["raises", "raises"]}
-    run = _until(approve_all(start(agent, "tag 1")), "succeeded")
+    _until(approve_all(start(agent, "tag 1")), "succeeded")
     assert (WORLD.calls, len(WORLD.lookups)) == (["tag"], 3)
 
 
@@ -131,7 +138,7 @@ def test_nothing_is_undone_while_a_write_is_unknown(agent: str) -> None:
 def test_an_undo_is_done_only_when_the_world_says_so(agent: str) -> None:
     """A cancel that returns success and cancels nothing is a failed undo."""
     WORLD.script = {"mail": ["raises"], "untag": ["says yes and does nothing"]}
-    run = _until(approve_all(start(agent, "tag 1, then mail 1")), "rolled_back")
+    _until(approve_all(start(agent, "tag 1, then mail 1")), "rolled_back")
     assert WORLD.calls == ["tag", "mail", "untag", "untag"]
 
 

@@ -10,15 +10,23 @@ from runs import agentfile
 
 PROGRAM = Path(__file__).resolve().parents[1] / "seed_program"
 
-PRINTED = """\
-This run stopped: provision_account failed (RuntimeError). Undone, latest first: update_crm (by restore_crm), charge_card (by refund_card).
+FIRST = (
+    "This run stopped: provision_account failed (RuntimeError). "
+    "Undone, latest first: update_crm (by restore_crm), charge_card (by refund_card)."
+)
+SECOND = (
+    "This run stopped: provision_account failed (RuntimeError). "
+    "Undone, latest first: charge_card (by refund_card). Not undoable, and left as they are: send_receipt."
+)
+PRINTED = f"""\
+{FIRST}
 The tools ran in this order:
 1. charge_card
 2. update_crm
 3. provision_account
 4. restore_crm
 5. refund_card
-This run stopped: provision_account failed (RuntimeError). Undone, latest first: charge_card (by refund_card). Not undoable, and left as they are: send_receipt.
+{SECOND}
 """
 
 

@@ -34,7 +34,9 @@ def test_an_irreversible_write_is_skipped_and_listed(agent: str) -> None:
 def test_an_undo_that_cannot_be_bound_is_listed_never_guessed(agent: str) -> None:
     WORLD.script = {"mail": ["raises"]}
     run = approve_all(start(agent, "odd 1, then mail 1"))
-    assert reply(run) == "This run stopped: mail failed (RuntimeError). Not undoable, and left as they are: odd."
+    assert (
+        reply(run) == "This run stopped: mail failed (RuntimeError). Not undoable, and left as they are: odd."
+    )
     assert run.steps.get(tool="odd").note == "refund: charge <- $result.missing"
     assert "refund" not in WORLD.calls
 
@@ -66,7 +68,9 @@ def test_skip_does_not_run_the_call_and_the_run_goes_on(agent: str) -> None:
 def test_cancel_all_undoes_what_the_run_did(agent: str) -> None:
     run = answer(start(agent, "charge 1 40.00, then mail 1"), "approve")
     run = answer(run, "cancel_all")
-    assert reply(run) == "This run stopped: cancelled by Ana Ferreira. Undone, latest first: charge (by refund)."
+    assert (
+        reply(run) == "This run stopped: cancelled by Ana Ferreira. Undone, latest first: charge (by refund)."
+    )
     assert WORLD.calls == ["charge", "refund"]
 
 

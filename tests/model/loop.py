@@ -11,24 +11,24 @@ What each action does. "Commits" is one transaction; a step's changes are those 
 
     Check(n)      asks the rulebook. The verdict goes to the step's `check`: allowed, refused, or ask. It is ask
                   where the tool wants a confirmation and the step is `proposed` (never for an undo), or where
-                  the call is no longer the one that was approved. Allowed moves `proposed` to `approved`. It
-                  stays in memory and is committed with what follows: a crash forgets it.
+                  the call is no longer the one that was approved. It stays in memory: a crash forgets it.
     Ask(n, kind)  commits the step as `needs_approval` (confirm), `unknown` (outcome) or `undo_stuck` (undo).
                   The person's answer is written to the step's `answer`; the engine reads it when it is nudged.
     Settle(n, s)  commits `outcomes.settled(step, s)`.
     Send(n)       1. commits `outcomes.sending(...)`, the outcome before it in the same commit; that commit reads
-                     a cancel back and does not commit the intent if there is one;
+                     a cancel back and does not commit the intent if there is one. A step that was `proposed`
+                     goes through `approved`;
                   2. calls the tool, outside any transaction, at once;
                   3. `outcomes.called(...)`, committed with the next thing that is committed.
     LookUp(n)     asks the lookup tool, then commits `outcomes.looked_up(...)`.
     Undo(n)       binds the undo. Bound: commits a new step, `undoes` n, `proposed`, with the next number and a
                   budget of 4. It cannot be bound: commits n's `undo` as ''.
     RollBack      commits the run as `rolling_back` and every forward step that has neither ended nor is in
-                  flight as `cancelled`. Where an operator asked for it: his request is used up, and the answer
-                  `abandon` of an undo that is stuck becomes `retry`.
+                  flight as `cancelled`. Where an operator asked for it: his request is used up, and an undo
+                  that was abandoned (`cancelled`) is `proposed` again with four more calls.
     HandOver      commits the run as `handed_over` and its steps as RollBack does.
     Rewind        commits `rewound`.
-    Finish(s)     commits the run as s.
+    Finish(s)     commits the run as s, and an undo that is still stuck as `cancelled`.
     Wait(on)      releases the run: `waiting` or `stuck` for a person, `open` for the agent, `ready` or
                   `rolling_back` with `due_at` for a time. Claimed again it is `running` or `rolling_back`. The
                   state at rest makes no difference to the core (asserted), so the model leaves it out.
@@ -45,7 +45,7 @@ run is cancelled; its agent proposes a step, or closes the run; an operator undo
 first word of a move's name says whose it is.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cache
@@ -108,7 +108,6 @@ class Plan:
     best_effort_faults: int = -1  # how many may happen from a best-effort rollback on
     truthful: bool = True
     undos: tuple[Tool, ...] = tuple(world.undo_tools())
-    undo_names_an_undo: bool = True  # the tool that undoes is itself a write with an undo
 
     def __str__(self) -> str:
         return ", ".join(f"any of {len(one)}" if len(one) > 1 else one[0].name for one in self.tools)
@@ -229,7 +228,8 @@ def engine_moves(core: Core, plan: Plan, state: State, action: Action) -> Iterat
         case Check(number):
             yield from _check(plan, state, run.steps[number - 1])
         case Ask(number, kind):
-            yield _step(f"engine asks {kind} of {number}", state, number, {"state": QUESTIONS[kind]})
+            changes = {"state": QUESTIONS[kind], "answer": ""}
+            yield _step(f"engine asks {kind} of {number}", state, number, changes)
         case Send(number):
             yield from _send(core, plan, state, run.steps[number - 1])
         case LookUp(number):
@@ -245,7 +245,7 @@ def engine_moves(core: Core, plan: Plan, state: State, action: Action) -> Iterat
         case Rewind():
             yield Move("engine rewinds", state._replace(run=replace(run, rewound=True)))
         case Finish(end):
-            yield Move(f"engine finishes {end}", state._replace(run=replace(run, state=end)))
+            yield _finish(state, end)
         case Wait():
             return
 
@@ -281,15 +281,12 @@ def _key(state: State, number: int, key: Key) -> State:
 def _check(plan: Plan, state: State, step: StepView) -> Iterator[Move]:
     tool, number = tool_of(plan, step), step.number
     confirm = tool.confirm and not step.undoes
-    proposed = step.state is StepState.PROPOSED
-    if confirm and proposed:
-        yield _step(f"engine checks {number}: ask", state, number, {"check": "ask"})
-    else:
-        changes = {"check": "allowed"} | ({"state": StepState.APPROVED} if proposed else {})
-        yield _step(f"engine checks {number}: allowed", state, number, changes)
+    fresh = step.state is StepState.PROPOSED
+    verdict = "ask" if confirm and fresh else "allowed"
+    yield _step(f"engine checks {number}: {verdict}", state, number, {"check": verdict})
     if state.faults:
         yield _step(f"engine checks {number}: refused", state, number, {"check": "refused"}, 1)
-        if confirm and step.state is StepState.APPROVED:
+        if confirm and not fresh:
             changed = _key(state, number, state.keys[number - 1]._replace(approved=False))
             yield _step(f"engine checks {number}: changed, ask", changed, number, {"check": "ask"}, 1)
 
@@ -298,9 +295,10 @@ def _send(core: Core, plan: Plan, state: State, step: StepView) -> Iterator[Move
     """The intent is committed; then the call, in every way it can go; then what the engine makes of it."""
     tool, number = tool_of(plan, step), step.number
     retention = tool.retention * TICK if tool.retention else None
-    intent = _step(
-        f"engine sends {number}", state, number, core.sending(step, NOW, SETTLE * TICK, retention)
-    )._replace(sent=number)
+    name = f"engine sends {number}"
+    allowed = _step(name, state, number, {"state": StepState.APPROVED} if step.state is StepState.PROPOSED else {})
+    intent = _step(name, allowed.after, number, core.sending(step, NOW, SETTLE * TICK, retention))
+    intent = _then(allowed, intent)._replace(sent=number)
     sent = intent.after.run.steps[number - 1]
     for way in world.ways_of_a_call(tool, step.undoes is not None, state.keys[number - 1]):
         if way.faults and not state.faults:
@@ -351,7 +349,7 @@ def _undo(plan: Plan, state: State, write: StepView) -> Iterator[Move]:
             len(run.steps) + 1,
             StepState.PROPOSED,
             tool.name,
-            undo="redo" if plan.undo_names_an_undo else "",
+            undo="redo",  # the tool that undoes may itself be a write with an undo
             undoes=write.number,
             retry_safe=tool.retry_safe,
             lookup=tool.lookup,
@@ -364,17 +362,39 @@ def _undo(plan: Plan, state: State, write: StepView) -> Iterator[Move]:
 
 
 def _end_forward(name: str, state: State, to: RunState, died: bool = False) -> Move:
-    """RollBack and HandOver: what was not sent never will be."""
-    run, steps, moved = state.run, [], []
-    for step in run.steps:
-        if step.undoes is None and not step.ended and step.state not in IN_FLIGHT:
-            moved.append((step.number, step.state, StepState.CANCELLED))
-            step = replace(step, state=StepState.CANCELLED)
-        if run.undo_requested and step.answer == "abandon":
-            step = replace(step, answer="retry")
-        steps.append(step)
+    """RollBack and HandOver: what was not sent never will be; an undo that was abandoned is tried anew."""
+    run = state.run
+    steps = [_stopped(step) for step in run.steps]
+    moved = _moved(run.steps, steps)
     run = replace(run, state=to, steps=tuple(steps), undo_requested=False)
-    return Move(name, state._replace(run=run, died=died and to is RunState.HANDED_OVER), tuple(moved))
+    return Move(name, state._replace(run=run, died=died and to is RunState.HANDED_OVER), moved)
+
+
+def _stopped(step: StepView) -> StepView:
+    if step.undoes is None and not step.ended and step.state not in IN_FLIGHT:
+        return become(step, (("state", StepState.CANCELLED), ("answer", "")))
+    if step.undoes and step.state is StepState.CANCELLED:
+        return become(
+            step, (("state", StepState.PROPOSED), ("budget", step.calls + UNDO_BUDGET), ("due_at", None))
+        )
+    return step
+
+
+def _finish(state: State, end: RunState) -> Move:
+    run = state.run
+    steps = [
+        become(step, (("state", StepState.CANCELLED), ("answer", "")))
+        if step.state is StepState.UNDO_STUCK
+        else step
+        for step in run.steps
+    ]
+    run = replace(run, state=end, steps=tuple(steps), undo_requested=False)
+    return Move(f"engine finishes {end}", state._replace(run=run), _moved(state.run.steps, steps))
+
+
+def _moved(before: Iterable[StepView], after: Iterable[StepView]) -> tuple[tuple[int, StepState, StepState], ...]:
+    pairs = zip(before, after, strict=True)
+    return tuple((old.number, old.state, new.state) for old, new in pairs if old.state is not new.state)
 
 
 # Everything else ----------------------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 """States that cannot be told apart are made equal, so that the model stays small. Sound because:
 
-* Of a step that has ended the core reads its number, state, whether it writes, undo and what it undoes, no
+* Of a step that has ended (but an abandoned undo, which may be tried anew) the core reads its number, state, whether it writes, undo and what it undoes, no
   more. `explorer` asserts for each that the core's next action is the same before and after.
 * Calls and budget are only ever compared with each other: what counts is how many calls are left.
 * Time is relative (`world.NOW` stands still): what has passed has passed.
@@ -46,7 +46,7 @@ def normal(state: State) -> State:
 
 @cache
 def _step(step: StepView, wire: bool) -> StepView:
-    if step.ended:
+    if step.ended and not _abandoned(step):
         return _ended(step, wire)
     full = UNDO_BUDGET if step.undoes else BUDGET
     left = step.budget - step.calls
@@ -58,6 +58,10 @@ def _step(step: StepView, wire: bool) -> StepView:
     if step.state not in IN_FLIGHT and (step.settles_at or step.said or step.lookups):
         changes |= {"settles_at": None, "said": "", "lookups": 0}
     return replace(step, **changes) if changes else step
+
+
+def _abandoned(step: StepView) -> bool:
+    return step.undoes is not None and step.state is StepState.CANCELLED
 
 
 def _ended(step: StepView, wire: bool) -> StepView:
@@ -79,7 +83,7 @@ def _key(step: StepView, key: Key) -> Key:
         key = key._replace(wire=() if key.landed else key.wire[-1:])
     if key.again and key.landed:
         key = key._replace(wire=(), landed=1)
-    if not step.ended:
+    if not step.ended or _abandoned(step):
         return key
     if step.state in ABSENT and not key.landed and not key.wire:
         return FRESH

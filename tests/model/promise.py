@@ -65,18 +65,19 @@ def _at_the_end(plan: Plan, state: State) -> str:
     run, end = state.run, state.run.state
     handed_over_alive = end is RunState.HANDED_OVER and state.died
     for step in run.steps:
-        abandoned = end is RunState.ABANDONED and step.answer == "abandon"
-        if not step.ended and not abandoned and not handed_over_alive:
+        if not step.ended and not handed_over_alive:
             return f"the end: {end} with step {step.number} {step.state}"
     if end is RunState.SUCCEEDED:
         return _succeeded(plan, state)
     if end is RunState.ROLLED_BACK and any(step.to_undo for step in run.forward):
         return "the end: rolled_back with a write left that can be undone"
+    if end is not RunState.ABANDONED and any(step.state is not StepState.PERFORMED for step in run.undos):
+        return f"the end: {end} with an undo that was not performed"
     if end is RunState.FAILED and any(key.landed for key in state.keys) and plan.truthful:
         return "the end: failed says that nothing had been done"
     if end is RunState.HANDED_OVER and any(run.undos):
         return "the end: keep undid something"
-    if end is RunState.ABANDONED and not any(step.answer == "abandon" for step in run.undos):
+    if end is RunState.ABANDONED and not any(step.state is StepState.CANCELLED for step in run.undos):
         return "the end: abandoned by nobody"
     return ""
 

@@ -16,7 +16,8 @@ def order(turn: str, user: str) -> Reply:
 
 
 reply = order(
-    "charge order 4411 40.00, then update the crm for order 4411, then provision the account for order 4411", "u-17"
+    "charge order 4411 40.00, then update the crm for order 4411, then provision the account for order 4411",
+    "u-17",
 )
 print(reply.text)
 print("The tools ran in this order:")
@@ -25,6 +26,7 @@ for number, name in enumerate(CALLS, 1):
 
 CALLS.clear()
 reply = order(
-    "charge order 4411 40.00, then send the receipt for order 4411, then provision the account for order 4411", "u-18"
+    "charge order 4411 40.00, then send the receipt for order 4411, then provision the account for order 4411",
+    "u-18",
 )
 print(reply.text)

@@ -8,14 +8,14 @@ CALLS: list[str] = []
 
 
 @tool(says="look up order {order:d}")
-def get_order(order: int) -> dict:
+def get_order(order: int) -> dict[str, object]:
     """An order."""
     CALLS.append("get_order")
     return {"order": order}
 
 
 @tool(writes=True, undo="refund_card", says="charge order {order:d} {amount:F}")
-def charge_card(order: int, amount: Decimal) -> dict:
+def charge_card(order: int, amount: Decimal) -> dict[str, object]:
     """Charge the card of an order."""
     CALLS.append("charge_card")
     return {"charge": f"ch_{order}"}
@@ -28,8 +28,10 @@ def refund_card(charge: str, amount: Decimal) -> None:
     CALLS.append("refund_card")
 
 
-@tool(writes=True, undo={"restore_crm": {"status": "$result.previous"}}, says="update crm for order {order:d}")
-def update_crm(order: int, status: str = "paid") -> dict:
+@tool(
+    writes=True, undo={"restore_crm": {"status": "$result.previous"}}, says="update crm for order {order:d}"
+)
+def update_crm(order: int, status: str = "paid") -> dict[str, object]:
     """Mark an order in the CRM."""
     CALLS.append("update_crm")
     return {"previous": "new"}

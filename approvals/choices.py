@@ -1,0 +1,100 @@
+"""The answers that a question takes, and in plain words what each of them triggers."""
+
+from collections.abc import Iterable, Sequence
+
+from approvals.question_page import Choice, Undone
+from runs.agentfile import AgentSpec
+from runs.models import Step
+from runs.replies import still_in_effect
+from runs.states import STEP_ENDS
+from runs.views.calls import sentence_of, undo_words
+
+
+def choices_of(step: Step, steps: Sequence[Step], spec: AgentSpec) -> tuple[Choice, ...]:
+    return {"confirm": _confirm, "outcome": _outcome, "undo": _undo}[step.asks](step, steps, spec)
+
+
+def _confirm(step: Step, steps: Sequence[Step], spec: AgentSpec) -> tuple[Choice, ...]:
+    later = any(is_later(other, step) for other in steps)
+    goes_on = "the run goes on" if later or step.run.opened else "the run ends"
+    approve = (
+        Choice("approve", "Approve…", "One more look before it runs.", "a", last_look=True)
+        if step.warnings
+        else Choice("approve", "Approve", "It runs now, exactly as shown.", "a")
+    )
+    return (
+        approve,
+        Choice("skip", "Skip this step", f"It does not run; {goes_on}.", "s", needs="reason"),
+        Choice("cancel_all", "Cancel all", _cancel_words(step, steps, spec), "c", needs="reason"),
+    )
+
+
+def _cancel_words(step: Step, steps: Sequence[Step], spec: AgentSpec) -> str:
+    undone, stays = undone_and_left(still_in_effect(steps, spec), spec)
+    if step.run.mode == "keep":
+        return "The run stops and is handed over; nothing is undone."
+    if not undone:
+        return "The run stops; what it did stays." if stays else "The run stops; it has changed nothing yet."
+    names = ", ".join(item.by for item in undone)
+    return (
+        f"The run stops; {names} undoes what it did."
+        if len(undone) == 1
+        else f"The run stops; undone by {names}."
+    )
+
+
+def _outcome(step: Step, steps: Sequence[Step], spec: AgentSpec) -> tuple[Choice, ...]:
+    if step.undoes_id:
+        missed = "The undo is tried again."
+    elif step.run.mode == "keep":
+        missed = "The run stops and is handed over."
+    else:
+        missed = "The run stops and what it did before is undone."
+    return (
+        Choice(
+            "happened", "It happened", "The run goes on as if the call had answered.", "a", needs="reason"
+        ),
+        Choice("did_not_happen", "It did not happen", missed, "s", needs="reason"),
+        Choice(
+            "send_again", "Send it again", "The same call goes out under the same key.", "c", needs="reason"
+        ),
+    )
+
+
+def _undo(step: Step, steps: Sequence[Step], spec: AgentSpec) -> tuple[Choice, ...]:
+    write = step.undoes.tool if step.undoes else step.tool
+    return (
+        Choice("retry", "Retry", f"{step.tool} is sent again, under the same key.", "a"),
+        Choice(
+            "done_by_hand",
+            "Done by hand",
+            f"Somebody undid {write} elsewhere; the next one follows.",
+            "s",
+            needs="reference",
+        ),
+        Choice(
+            "abandon",
+            "Abandon",
+            "Nothing more is undone; the reply lists what is left.",
+            "c",
+            needs="reason",
+        ),
+    )
+
+
+def is_later(step: Step, this: Step) -> bool:
+    """Whether a step comes after this one, and may still run."""
+    return step.number > this.number and step.undoes_id is None and step.state not in STEP_ENDS
+
+
+def undone_and_left(writes: Iterable[Step], spec: AgentSpec) -> tuple[tuple[Undone, ...], tuple[str, ...]]:
+    """What a rollback would undo of these writes, latest first, and what it would leave."""
+    undone: list[Undone] = []
+    stays: list[str] = []
+    for write in sorted(writes, key=lambda step: -step.number):
+        words = undo_words(write, spec)
+        if words.tool:
+            undone.append(Undone(sentence_of(write, spec), words.tool))
+        else:
+            stays.append(sentence_of(write, spec))
+    return tuple(undone), tuple(stays)

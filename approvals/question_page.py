@@ -1,0 +1,179 @@
+"""What the page of a question shows: plain data, without HTML, and nothing in it queries the database."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from runs.views.calls import Argument, UndoWords
+from runs.views.looks import Look
+
+ANSWER_WORDS = {
+    "approve": "approve",
+    "skip": "skip this step",
+    "cancel_all": "cancel all",
+    "happened": "it happened",
+    "did_not_happen": "it did not happen",
+    "send_again": "send again",
+    "retry": "retry",
+    "done_by_hand": "done by hand",
+    "abandon": "abandon",
+}
+
+
+@dataclass(frozen=True)
+class PlanRow:
+    """One step of the run, as this question's page shows it."""
+
+    number: int
+    sentence: str
+    look: Look
+    at: datetime | None
+    detail: str
+    undo: UndoWords | None
+    is_this: bool = False
+
+
+@dataclass(frozen=True)
+class Undone:
+    """A write that would be undone, and by which tool."""
+
+    sentence: str
+    by: str
+
+
+@dataclass(frozen=True)
+class Left:
+    """What a failure would undo and what it would leave. `after` is the step that would fail, None for this one."""
+
+    after: int | None
+    undone: tuple[Undone, ...]
+    stays: tuple[str, ...]
+    this: str = ""  # the sentence of this step, which is called so
+    kept: bool = False  # the agent's runs are kept as they are; a person takes over
+
+    @property
+    def undone_words(self) -> str:
+        """`If step 3 fails: “Charge 40.00 to order 4411” is undone by refund_card`."""
+        when = f"If step {self.after} fails" if self.after else "If this step fails"
+        if self.kept:
+            return f"{when}: nothing is undone by itself, and the run is handed over to a person"
+        if not self.undone:
+            return (
+                f"{when}: nothing is undone"
+                if self.stays
+                else f"{when}: nothing is left, as nothing was changed"
+            )
+        first, *others = [f"{self._name(item.sentence)} is undone by {item.by}" for item in self.undone]
+        return f"{when}: {', then '.join([first, *others])}"
+
+    @property
+    def stays_words(self) -> str:
+        """`“Send the receipt for order 4411” stays done`; '' where nothing would stay."""
+        names = [self._name(sentence) for sentence in self.stays]
+        if len(names) < 2:
+            return f"{names[0]} stays done" if names else ""
+        return f"{', '.join(names[:-1])} and {names[-1]} stay done"
+
+    def _name(self, sentence: str) -> str:
+        return "this step" if sentence == self.this else f"“{sentence}”"
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Something the decision can rest on, where it comes from and how old it is."""
+
+    source: str
+    text: str
+    by: str
+    at: datetime | None
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One answer. `effect` says what it triggers; `last_look` where a second panel comes first."""
+
+    value: str
+    label: str
+    effect: str
+    shortcut: str
+    last_look: bool = False
+    needs: str = ""  # reason | reference
+
+
+@dataclass(frozen=True)
+class Given:
+    """An answer that was given: `Answered by Ana Ferreira, 14:02 UTC: approve`."""
+
+    by: str
+    words: str
+    reason: str
+    at: datetime | None
+    nonce: str = ""
+
+
+@dataclass(frozen=True)
+class Try:
+    """One sending, and what came of it, word for word."""
+
+    number: int
+    sent_at: datetime
+    finished_at: datetime | None
+    verdict: str
+    error: str
+
+
+@dataclass(frozen=True)
+class QuestionPage:
+    """Everything that the page of a question shows."""
+
+    step_id: int
+    number: int
+    kind: str
+    look: Look
+    title: str
+    lead: str
+    tool: str
+    arguments: tuple[Argument, ...]
+    exact: str
+    warnings: tuple[str, ...]
+    plan: tuple[PlanRow, ...]
+    plan_hidden: int
+    left: Left
+    undo: UndoWords | None
+    evidence: tuple[Evidence, ...]
+    choices: tuple[Choice, ...]
+    tries: tuple[Try, ...]
+    in_effect: tuple[PlanRow, ...]
+    result_fields: tuple[str, ...]
+    settles_at: datetime | None
+    is_early: bool
+    lookup_said: str
+    key: str
+    error: str
+    agent: str
+    user: str
+    thread_id: Any
+    run_id: int
+    run_name: str
+    run_look: Look
+    run_ended: bool
+    ticket: str
+    subject: str
+    asked_at: datetime | None
+    expires_at: datetime | None
+    is_open: bool
+    step_look: Look
+    digest: str
+    approver: str
+    may_answer: bool
+    given: Given | None
+
+    @property
+    def is_irreversible(self) -> bool:
+        """Nothing undoes it: it was parked with a warning, which the page repeats word for word."""
+        return bool(self.warnings)
+
+    @property
+    def grouped_digest(self) -> str:
+        """The first 12 digits, in groups, to compare with somebody on the telephone."""
+        return " ".join(self.digest[at : at + 4] for at in range(0, 12, 4))
