@@ -90,11 +90,11 @@ def _plain_static_files(settings: "Settings") -> None:
 @pytest.fixture(scope="session")
 def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Services]:
     """The practice services, with faults allowed; the examples' tools find them by the environment."""
-    with running(tmp_path_factory.mktemp("services") / "services.sqlite3") as started:
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setenv("STALWART_SERVICES_URL", started.url)
-            patch.setattr(django_settings, "SERVICES_URL", started.url)
-            yield started
+    database = tmp_path_factory.mktemp("services") / "services.sqlite3"
+    with running(database) as started, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("STALWART_SERVICES_URL", started.url)
+        patch.setattr(django_settings, "SERVICES_URL", started.url)
+        yield started
 
 
 @pytest.fixture
