@@ -5,7 +5,9 @@ from typing import Any
 from django import forms
 
 from approvals.question_page import QuestionPage
+from approvals.questions import why_not_undoable
 from approvals.services import Reply
+from runs.models import Step
 
 MAX_TEXT = 2000
 MISSING = {
@@ -25,9 +27,9 @@ class AnswerForm(forms.Form):
     reference = forms.CharField(max_length=MAX_TEXT, required=False)
     typed = forms.CharField(max_length=40, required=False)  # the run's name, to abandon its rollback
 
-    def __init__(self, data: Any, page: QuestionPage) -> None:
+    def __init__(self, data: Any, page: QuestionPage, step: Step) -> None:
         super().__init__(data)
-        self.page = page
+        self.page, self.step = page, step
         for name, words in MISSING.items():
             self.fields[name].error_messages["required"] = words
 
@@ -40,6 +42,8 @@ class AnswerForm(forms.Form):
             self.add_error(choice.needs, _missing(choice.label, choice.needs))
         if answer == "abandon" and cleaned.get("typed", "").strip() != self.page.run_name:
             self.add_error("typed", f"To abandon the rollback, type its run's name: {self.page.run_name}.")
+        if answer == "happened" and self.result and (why := why_not_undoable(self.step, self.result)):
+            self.add_error("reason", f"With this result the call could not be undone: {why}.")
         return cleaned
 
     @property

@@ -156,7 +156,7 @@ class QuestionPage:
     run_id: int
     run_name: str
     run_look: Look
-    run_ended: bool
+    run_rests: bool  # it has ended, or waits for somebody
     ticket: str
     subject: str
     asked_at: datetime | None

@@ -19,7 +19,8 @@ from runs.errors import NotFound
 from runs.loading import undo_of
 from runs.models import Attempt, Message, Step
 from runs.replies import still_in_effect
-from runs.states import PARKED, STEP_ENDS, StepState
+from runs.states import PARKED, RUN_ENDS, STEP_ENDS, RunState, StepState
+from runs.tools.bindings import Unbindable, bind
 from runs.views.calls import (
     UndoWords,
     arguments_of,
@@ -32,6 +33,7 @@ from runs.views.calls import (
 )
 from runs.views.looks import ANSWERED, QUESTION_LOOKS, look_of_run, look_of_step
 
+RESTS = (RunState.OPEN, RunState.WAITING, RunState.STUCK)
 AROUND = 6  # steps of the run shown before and after this one; the run's own page shows all
 
 
@@ -62,6 +64,7 @@ def word(rows: Rows, actor: Actor) -> QuestionPage:
     """The question in words, for this person."""
     step, spec = rows.step, spec_of(rows.step.run.thread.agent)
     run, thread = step.run, step.run.thread
+    answered = step.state in PARKED and bool(step.answer)
     plan, hidden = _plan(rows, spec)
     return QuestionPage(
         step_id=step.pk,
@@ -93,8 +96,8 @@ def word(rows: Rows, actor: Actor) -> QuestionPage:
         thread_id=thread.pk,
         run_id=run.pk,
         run_name=run.name,
-        run_look=ANSWERED if step.state in PARKED and step.answer else look_of_run(run),
-        run_ended=run.ended_at is not None,
+        run_look=ANSWERED if answered else look_of_run(run),
+        run_rests=run.state in RUN_ENDS or (run.state in RESTS and not answered),
         ticket=run.ticket,
         subject=run.subject,
         asked_at=step.asked_at,
@@ -201,6 +204,19 @@ def _result_fields(step: Step, spec: AgentSpec) -> tuple[str, ...]:
 
 def _equal(name: str, args: Mapping[str, Any]) -> str:
     return f"$args.{name}" if name in args else f"$result.{name}"
+
+
+def why_not_undoable(step: Step, result: dict[str, Any]) -> str:
+    """Why the undo of this write could not be bound to the result that a person gave; '' where it can."""
+    spec = spec_of(step.run.thread.agent)
+    tool = spec.catalogue.get(step.tool)
+    if tool is None or tool.undo is None or not undo_of(step, tool, spec):
+        return ""
+    try:
+        bind(tool.undo, spec.tools[tool.undo.tool], step.args, result)
+    except Unbindable as error:
+        return str(error).rstrip(".")
+    return ""
 
 
 # --- Why it is asked ---------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from approvals.models import Answer
 from approvals.question_page import ANSWER_WORDS, QuestionPage
 from runs.access import may_see
 from runs.errors import AlreadyAnswered, BadInput, DigestMismatch, Gone, NotAllowed, NotFound, Problem
-from runs.models import Event
+from runs.models import Event, Step
 from runs.views.rules import PageRequest, page
 from runs.views.shell import render_page, tallies
 
@@ -77,7 +77,7 @@ def question(request: PageRequest, step_id: int) -> HttpResponse:
     rows = questions.read(step_id)
     shown = questions.word(rows, request.actor)
     if request.method == "POST":
-        return _answer(request, shown)
+        return _answer(request, shown, rows.step)
     return _respond(request, shown, _panel(request, shown))
 
 
@@ -140,18 +140,18 @@ def _progress(request: PageRequest, shown: QuestionPage) -> dict[str, Any]:
     parked = following is not None and following.run_id == shown.run_id
     return {
         "question": shown,
-        "moving": not shown.run_ended and not parked and not shown.is_open,
+        "moving": not shown.run_rests and not shown.is_open,
         "following": following,
         "following_title": needs_you.title_of(following) if following else "",
         "same_run": parked,
     }
 
 
-def _answer(request: PageRequest, shown: QuestionPage) -> HttpResponse:
+def _answer(request: PageRequest, shown: QuestionPage, step: Step) -> HttpResponse:
     """Store the answer that was sent, or say why not; the typed words are kept."""
-    form = AnswerForm(request.POST, shown)
+    form = AnswerForm(request.POST, shown, step)
     try:
-        if shown.is_open and shown.digest == request.POST.get("digest") and not form.is_valid():
+        if _may_be_stored(shown, request.POST) and not form.is_valid():
             return _respond(request, shown, _again(form, form.first_error, 422))
         stored = services.answer(request.actor, shown.step_id, form.reply())
     except NotFound:
@@ -162,6 +162,11 @@ def _answer(request: PageRequest, shown: QuestionPage) -> HttpResponse:
         return _respond(request, now, _refused(request, form, now, problem))
     receipt = reverse("question", args=[shown.step_id], query={"receipt": stored.nonce})
     return redirect(receipt)
+
+
+def _may_be_stored(shown: QuestionPage, sent: Any) -> bool:
+    """It is this question, and this person's: then the form says what is missing, else the service says why not."""
+    return shown.is_open and shown.may_answer and shown.digest == sent.get("digest")
 
 
 def _refused(request: PageRequest, form: AnswerForm, now: QuestionPage, problem: Problem) -> Panel:

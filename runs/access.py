@@ -69,8 +69,8 @@ def bearer(token: Token) -> Actor:
 
 
 def may_see(actor: Actor) -> bool:
-    """Look at runs, questions and conversations: every person of the console, and every token."""
-    return actor.scope != "person" or bool(actor.roles)
+    """Look at runs, questions and conversations: whoever has a role, and an agent's token."""
+    return actor.scope == "agent" or bool(actor.roles)
 
 
 def may_see_agent(actor: Actor, agent: str) -> bool:

@@ -7,6 +7,7 @@ import dataclasses
 import importlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
 from types import ModuleType
@@ -30,7 +31,15 @@ class TaskSection(_Strict):
     """How a task type recovers, and within which time."""
 
     recovery: Literal["resume", "resume_until_act", "compensate"] = "resume"
-    deadline: str | None = Field(default=None, pattern=r"^\d+[smhd]$")
+    deadline: str | None = Field(default=None, pattern=r"^\d{1,6}[smhd]$")
+
+    @property
+    def within(self) -> timedelta | None:
+        """The deadline, from the start of the run."""
+        if self.deadline is None:
+            return None
+        unit = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}[self.deadline[-1]]
+        return timedelta(**{unit: int(self.deadline[:-1])})
 
 
 class AgentSection(_Strict):

@@ -13,14 +13,17 @@ import functools
 import os
 import secrets
 import socket
+import time
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
-from django.db import transaction
+from django.db import InterfaceError, OperationalError, connection, transaction
+from django.db.models import F
+from django.db.models.functions import Now
 
-from runs import ledger, outcomes, rewind
+from runs import heartbeat, ledger, outcomes, rewind
 from runs.actions import (
     Action,
     Ask,
@@ -35,21 +38,22 @@ from runs.actions import (
     Undo,
     Wait,
 )
-from runs.agentfile import AgentSpec, agent
+from runs.agentfile import AgentSpec, TaskSection, agent
 from runs.errors import LeaseLost
 from runs.loading import load_steps, run_view, step_view
-from runs.models import Attempt, Event, Message, Step, Thread
-from runs.next_action import next_action
+from runs.models import Attempt, Event, Message, Run, Step, Thread
+from runs.next_action import gives_up, next_action
 from runs.parking import ask
 from runs.replies import reply
 from runs.rulebook import Ruling, check
-from runs.states import RUN_BACKWARD, UNSENT, RunState, StepState
+from runs.states import RUN_BACKWARD, UNSENT, EntryState, RunState, StepState
 from runs.tools.bindings import Unbindable, bind
 from runs.tools.dispatch import Outcome, dispatch
 from runs.tools.lookups import Answer, look_up
 from runs.tools.registry import Call, Tool
 from runs.transitions import ENGINE, Held, change, claim, fence, flush, move_run, move_step, record
 
+OUTAGE_SECONDS = 60  # for how long a database that went away is waited for
 UNDO_BUDGET = 4  # an undo has four sends in all
 
 
@@ -112,19 +116,30 @@ class Looking:
             else {"said": self.answer.said}
         )
         record(held, "step.looked_up", step, data=said)
+        if step.state == StepState.NOT_PERFORMED and changes.get("state") is StepState.PERFORMED:
+            _open_ticket(held, "late_outcome")
         ledger.apply(held, step, changes, result=self.answer.result)
         _after_move(held, step)
 
 
 Job = Sending | Looking
 
+# Why a run was handed over, where the ticket has another word for it than the stop.
+REASONS = {"died": "run_died_mid_sequence"}
+
 
 def advance(run_id: int, owner: str = "") -> bool:
     """Carry a run as far as it goes now. False where a live worker holds it, or there is nothing to do.
 
-    What a call did is written down even where the lease was lost meanwhile: as late.
+    What a call did is written down even where the lease was lost meanwhile: as late. A database that goes away
+    while the outcome of a call is not written down yet is waited for.
     """
     owner = owner or worker_name()
+    with heartbeat.holding(run_id, owner):
+        return _loop(run_id, owner)
+
+
+def _loop(run_id: int, owner: str) -> bool:
     held: Held | None = None
     job: Job | None = None
     while True:
@@ -134,9 +149,33 @@ def advance(run_id: int, owner: str = "") -> bool:
             if isinstance(job, Sending):
                 _record_late(job)
             return False
+        except (OperationalError, InterfaceError):
+            if held is None or job is None:
+                raise  # nothing is known that the rows do not say
+            job = _after_outage(held, job)
+            continue
         if job is None:
             return held is not None
         job.act()
+
+
+def _after_outage(held: Held, job: Job) -> Job | None:
+    """Wait for the database. What the lost commit did is not known: the rows are read again, and they decide."""
+    deadline = time.monotonic() + OUTAGE_SECONDS
+    while True:
+        connection.close()
+        try:
+            connection.ensure_connection()
+            break
+        except OperationalError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.2)
+    held.discard()
+    if not isinstance(job, Sending):
+        return None
+    job.attempt.refresh_from_db()
+    return None if job.attempt.verdict else job
 
 
 def _commit(run_id: int, owner: str, held: Held | None, job: Job | None) -> tuple[Held | None, Job | None]:
@@ -146,8 +185,8 @@ def _commit(run_id: int, owner: str, held: Held | None, job: Job | None) -> tupl
             held = _take(run_id, owner)
             if held is None:
                 return None, None
-        elif fence(held):
-            _read_again(held)
+        elif fence(held) or held.unsure:
+            _read_again(held, agent(held.run.thread.agent))
         spec = agent(held.run.thread.agent)
         if job:
             job.record(held, spec)
@@ -163,19 +202,35 @@ def _take(run_id: int, owner: str) -> Held | None:
         return None
     held.take(load_steps(held))
     spec = agent(held.run.thread.agent)
+    if held.run.late:
+        _absorb_late(held, spec)
     for step in held.steps:
         if step.state == StepState.SENT and not step.doubt:
             found = {"found": step.state, "owner": held.taken_from}
             record(held, "step.interrupted", step, data=found)
             ledger.apply(held, step, outcomes.interrupted(step_view(held, step, spec)))
+    if held.taken_from:
+        _consider_giving_up(held, spec)
     return held
 
 
-def _read_again(held: Held) -> None:
+def _consider_giving_up(held: Held, spec: AgentSpec) -> None:
+    """The run's worker died: its task says whether it is resumed, or undone and handed over."""
+    run, task = held.run, spec.file.tasks.get(held.run.task, TaskSection())
+    overdue = run.deadline_at is not None and held.now > run.deadline_at
+    if run.state not in RUN_BACKWARD and gives_up(run_view(held, spec), task.recovery, overdue=overdue):
+        change(held, run, gave_up=True)
+        record(held, "run.gave_up", data={"recovery": task.recovery, "overdue": overdue})
+
+
+def _read_again(held: Held, spec: AgentSpec) -> None:
     version, lease_owner = held.run.version, held.run.lease_owner
     held.run.refresh_from_db()
     assert (held.run.version, held.run.lease_owner) == (version, lease_owner)
+    held.unsure = False
     held.take(load_steps(held))
+    if held.run.late:
+        _absorb_late(held, spec)
 
 
 def _decide(held: Held, spec: AgentSpec) -> Job | None:
@@ -233,10 +288,25 @@ def _wake(held: Held) -> None:
 def _check(held: Held, step: Step, spec: AgentSpec) -> None:
     tool = spec.catalogue.get(step.tool)
     ruling = check(spec, tool, step)
+    if ruling.verdict != "refused" and tool is not None:
+        ruling = _done_before(held, step, tool, ruling.version) or ruling
     if ruling.verdict == "ask" and _was_approved(step, tool):
         ruling = Ruling("allowed", "approved", ruling.version)
     held.rulings[step.number] = ruling
     held.touch(step)
+
+
+def _done_before(held: Held, step: Step, tool: Tool, version: str) -> Ruling | None:
+    """With `keys: action`, what another run made of this very action of the ticket decides first (S4)."""
+    entry = ledger.earlier(held, step, tool)
+    if entry is None or entry.state in (EntryState.FAILED, EntryState.NOT_PERFORMED):
+        return None
+    if entry.state != EntryState.PERFORMED:
+        return Ruling("busy", "in_flight_elsewhere", version)
+    if entry.steps.filter(state=StepState.UNDONE).exists():
+        return Ruling("refused", "undone_since", version)
+    change(held, step, entry=entry, replayed=True)
+    return Ruling("replayed", "performed_before", version)
 
 
 def _was_approved(step: Step, tool: Tool | None) -> bool:
@@ -345,6 +415,10 @@ def _why(held: Held, kind: str, step: Step | None) -> dict[str, Any]:
         return {"kind": "cancelled", "by": step.answered_by, "step": step.number}
     if kind == "cancelled":
         return {"kind": "cancelled", "by": held.run.cancel_requested_by}
+    if kind == "late" and held.run.stop:
+        return dict(held.run.stop)
+    if kind == "died":
+        return {"kind": "died"}
     if kind == "undo":
         return {"kind": "cancelled", "by": held.run.undo_requested_by}
     assert step is not None
@@ -362,7 +436,8 @@ def _release(held: Held, wait: Wait) -> None:
     if state and state != held.run.state:
         move_run(held, state)
     seen = held.run.cancel_requested_at is not None
-    change(held, held.run, lease_owner="", lease_expires_at=None, due_at=wait.until, cancel_seen=seen)
+    due = wait.until or (held.now + _pause(1) if wait.on == "time" else None)
+    change(held, held.run, lease_owner="", lease_expires_at=None, due_at=due, cancel_seen=seen)
 
 
 def _finish(held: Held, state: RunState, spec: AgentSpec) -> None:
@@ -373,8 +448,18 @@ def _finish(held: Held, state: RunState, spec: AgentSpec) -> None:
     text = reply(held.run, held.steps, spec, state)
     summary = held.run.rewound_at is not None
     Message.objects.create(thread=held.run.thread, run=held.run, role="agent", text=text, summary=summary)
+    if state in (RunState.HANDED_OVER, RunState.ABANDONED):
+        kind = held.run.stop["kind"] if held.run.stop else ""
+        _open_ticket(held, "undo_stuck" if state is RunState.ABANDONED else REASONS.get(kind, kind))
     move_run(held, state)
     change(held, held.run, lease_owner="", lease_expires_at=None, due_at=None, undo_requested_at=None)
+
+
+def _open_ticket(held: Held, reason: str) -> None:
+    """Hand the run to a person; its ticket is computed from the rows (runs/handover.py)."""
+    if held.run.handover_at is None:
+        change(held, held.run, handover_reason=reason, handover_at=held.now)
+        record(held, "handover.opened", data={"reason": reason})
 
 
 def _pause(calls: int) -> timedelta:
@@ -382,17 +467,40 @@ def _pause(calls: int) -> timedelta:
 
 
 def _record_late(job: Sending) -> None:
-    """The lease was lost while the call was under way: what it did is appended, not settled."""
+    """The lease was lost while the call was under way: what it did is written on its attempt.
+
+    Whoever holds the run reads it at the next commit (`_absorb_late`); the sweep wakes a run that nobody holds.
+    """
     assert job.outcome is not None
-    data = {
+    said = {
         "verdict": str(job.outcome.verdict),
-        "result": job.outcome.result,
+        "error_class": job.outcome.error_class,
         "error": job.outcome.error,
-        "late": True,
     }
+    step = job.attempt.step
     with transaction.atomic():
-        Attempt.objects.filter(pk=job.attempt.pk).update(late=True)
-        step = job.attempt.step
+        Run.objects.filter(pk=step.run_id).update(late=True, version=F("version") + 1)
+        Attempt.objects.filter(pk=job.attempt.pk, verdict="").update(
+            late=True, finished_at=Now(), result=job.outcome.result, **said
+        )
+        data = {**said, "result": job.outcome.result, "attempt": job.attempt.number, "late": True}
         Event.objects.create(
             run_id=step.run_id, step=step, kind="step.late_outcome", actor=job.attempt.worker, data=data
         )
+
+
+def _absorb_late(held: Held, spec: AgentSpec) -> None:
+    """Let late outcomes settle what is not settled; where a person had said otherwise, a ticket says so."""
+    attempts = Attempt.objects.filter(step__run=held.run, late=True, absorbed=False)
+    for attempt in attempts.order_by("finished_at"):
+        step = held.step_of(attempt.step_id)
+        before = step.state
+        changes = outcomes.late(step_view(held, step, spec), attempt.verdict)
+        if changes:
+            data = {"verdict": attempt.verdict, "late": True}
+            ledger.apply(held, step, changes, result=attempt.result, data=data, actor=attempt.worker)
+            _after_move(held, step)
+            if before in (StepState.NOT_PERFORMED, StepState.FAILED, StepState.CANCELLED):
+                _open_ticket(held, "late_outcome")
+        change(held, attempt, absorbed=True)
+    change(held, held.run, late=False)

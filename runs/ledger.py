@@ -8,8 +8,8 @@ from typing import Any
 
 from django.conf import settings
 
-from runs import outcomes
-from runs.digest import step_key
+from runs import outcomes, rows
+from runs.digest import action_key, step_key
 from runs.models import Attempt, LedgerEntry, Step
 from runs.states import EntryState, StepState
 from runs.tools.dispatch import Outcome
@@ -50,12 +50,29 @@ def intend(held: Held, step: Step, view: StepView, tool: Tool, rule: str) -> Att
     return _attempt(held, step, entry)
 
 
+def key_of(held: Held, step: Step, tool: Tool) -> str:
+    """The key of a step's change. Reads and undos are always named by their place in the thread."""
+    if held.run.keys == "action" and tool.writes and step.undoes_id is None:
+        return action_key(held.run.ticket, step.tool, step.args)
+    return step_key(str(step.thread_id), step.number, step.tool, step.args)
+
+
+def earlier(held: Held, step: Step, tool: Tool) -> LedgerEntry | None:
+    """The entry that another run made for this very action of the same ticket. Locks the action until the commit."""
+    if step.entry_id or held.run.keys != "action":
+        return None
+    key = key_of(held, step, tool)
+    rows.one("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [key])
+    return LedgerEntry.objects.filter(pk=key).first()
+
+
 def _entry(held: Held, step: Step, tool: Tool) -> LedgerEntry:
     """The entry of a step, counted up for one more call."""
-    entry = step.entry
+    entry = step.entry or earlier(held, step, tool)
     if entry is None:
-        key = step_key(str(step.thread_id), step.number, step.tool, step.args)
-        entry = LedgerEntry(key=key, tool=step.tool, args=step.args, fingerprint=tool.fingerprint)
+        entry = LedgerEntry(
+            key=key_of(held, step, tool), tool=step.tool, args=step.args, fingerprint=tool.fingerprint
+        )
         entry.calls, entry.first_sent_at, entry.last_sent_at = 1, held.now, held.now
         add(held, entry)
         return entry

@@ -25,10 +25,12 @@ def run_view(held: Held, spec: AgentSpec) -> RunView:
         steps=_step_views(held, spec),
         mode=run.mode,
         rollback=run.rollback,
+        keys=run.keys,
         opened=run.opened and run.closed_at is None,
         cancelled=run.cancel_requested_at is not None,
         undo_requested=run.undo_requested_at is not None,
         rewound=run.rewound_at is not None,
+        gave_up=run.gave_up,
         settled=held.settled,
     )
 
@@ -73,6 +75,7 @@ def _step_view(held: Held, step: Step, spec: AgentSpec) -> StepView:
         due_at=step.due_at,
         answer=step.answer,
         replayed=step.replayed,
+        reason=step.reason,
     )
 
 

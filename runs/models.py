@@ -66,7 +66,7 @@ class RunQuerySet(models.QuerySet["Run"]):
         opened = Q(state=RunState.OPEN) & (
             models.Exists(proposed) | Q(closed_at__isnull=False) | Q(cancel_requested_at__isnull=False)
         )
-        undo = Q(state__in=RUN_ENDS, undo_requested_at__isnull=False)
+        undo = Q(state__in=RUN_ENDS) & (Q(undo_requested_at__isnull=False) | Q(late=True))
         parked = Q(state__in=[RunState.WAITING, RunState.STUCK]) & models.Exists(answered)
         return self.unheld().due().filter(machine | wanted | opened | undo | parked)
 
@@ -102,6 +102,9 @@ class Run(models.Model):
     undo_requested_at = models.DateTimeField(null=True, blank=True)
     undo_requested_by = models.CharField(max_length=200, blank=True)
     rewound_at = models.DateTimeField(null=True, blank=True)
+    deadline_at = models.DateTimeField(null=True, blank=True)  # past it, never resumed unattended
+    gave_up = models.BooleanField(default=False)  # it died, and its task's recovery says undo and hand over
+    late = models.BooleanField(default=False)  # a late outcome waits to be read
     handover_reason = models.CharField(max_length=50, blank=True)
     handover_at = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(db_default=Now())
@@ -237,7 +240,9 @@ class Attempt(models.Model):
     verdict = models.CharField(max_length=20, blank=True)
     error_class = models.CharField(max_length=100, blank=True)
     error = models.TextField(blank=True)
-    late = models.BooleanField(default=False)
+    late = models.BooleanField(default=False)  # written down after the lease was lost
+    result = models.JSONField(null=True, blank=True)  # of a late one, until the engine has read it
+    absorbed = models.BooleanField(default=False)  # the engine has read the late outcome
 
     class Meta:
         ordering: ClassVar = ["step", "number"]

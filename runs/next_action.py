@@ -29,8 +29,27 @@ from runs.view import RunView, StepView
 def next_action(run: RunView) -> Action:
     """What this run does next; first match wins."""
     if run.state in RUN_ENDS:
-        return RollBack("undo") if run.undo_requested else Wait("nothing")
+        return _after_the_end(run)
     return _backward(run) if run.state in RUN_BACKWARD else _forward(run)
+
+
+def _after_the_end(run: RunView) -> Action:
+    """An operator undoes a finished run; and what a late outcome shows to be there is undone where the rest was."""
+    if run.undo_requested:
+        return RollBack("undo")
+    undone = run.state in (RunState.ROLLED_BACK, RunState.FAILED) or (run.gave_up and run.mode == "atomic")
+    left = any(step.to_undo and not _has_undo(run, step) for step in run.steps)
+    return RollBack("late") if undone and left else Wait("nothing")
+
+
+def gives_up(run: RunView, recovery: str, *, overdue: bool) -> bool:
+    """Whether a run whose worker died is undone and handed over rather than resumed.
+
+    `recovery` is its task's: resume, resume_until_act (resume while nothing is written) or compensate. Past its
+    deadline (`overdue`) a run is never resumed unattended. A write in flight counts as written.
+    """
+    acted = run.has_written or any(step.writes and step.state in IN_FLIGHT for step in run.forward)
+    return overdue or recovery == "compensate" or (recovery == "resume_until_act" and acted)
 
 
 def _forward(run: RunView) -> Action:
@@ -39,9 +58,13 @@ def _forward(run: RunView) -> Action:
         return _in_flight(run, step)  # whatever else is wanted, a write in flight is settled first
     if run.cancelled:
         return _stop(run, "cancelled", step)
+    if run.gave_up:
+        return _stop(run, "died", step)
     if step and step.answer == "cancel_all":
         return _stop(run, "cancel_all", step)
     last = run.last_ended
+    if last and run.keys == "action" and last.reason == "refused":
+        return HandOver("refused", last.number)  # the world said no to this very action: a person takes over
     if last and _stops(run, last):
         return _stop(run, last.state.value, last)
     if step is None:
@@ -57,7 +80,19 @@ def _stops(run: RunView, last: StepView) -> bool:
 
 def _stop(run: RunView, kind: str, step: StepView | None) -> Action:
     number = step.number if step else None
-    return HandOver(kind, number) if run.mode == "keep" and run.has_written else RollBack(kind, number)
+    if run.mode == "keep" and (run.has_written or run.gave_up):
+        return _closing_look(run) or HandOver(kind, number)
+    return RollBack(kind, number)
+
+
+def _closing_look(run: RunView) -> Action | None:
+    """What was settled as not performed after a doubt is looked up once more at the end of its run."""
+    for step in run.forward:
+        doubted = step.state is StepState.NOT_PERFORMED and step.doubt and step.lookup
+        if doubted and step.said not in ("closed", "did_not_happen"):
+            waits = step.due_at is not None and run.now < step.due_at
+            return Wait("time", step.due_at) if waits else LookUp(step.number)
+    return None
 
 
 def _before_sending(run: RunView, step: StepView) -> Action:
@@ -70,6 +105,10 @@ def _before_sending(run: RunView, step: StepView) -> Action:
         return Wait("time", step.due_at)
     if step.check == "refused":
         return Ask(step.number, "undo") if step.undoes else Settle(step.number, StepState.REFUSED)
+    if step.check == "replayed":
+        return Settle(step.number, StepState.PERFORMED)
+    if step.check == "busy":
+        return Wait("time")
     if step.check == "ask":
         return Ask(step.number, "confirm")
     return Send(step.number) if step.check == "allowed" else Check(step.number)
@@ -131,12 +170,17 @@ def _backward(run: RunView) -> Action:
     last = next((step for step in reversed(run.steps) if step.to_undo and not _has_undo(run, step)), None)
     if last:
         return Undo(last.number)
+    closing = _closing_look(run)
+    if closing and not waits:
+        return closing
     if waits:
         return min(waits, key=lambda wait: (wait.until is None, wait.until or run.now))
     if any(step.state is StepState.CANCELLED for step in run.undos):
         return Finish(RunState.ABANDONED)
     if not run.rewound:
         return Rewind()
+    if run.gave_up:
+        return Finish(RunState.HANDED_OVER)
     return Finish(RunState.ROLLED_BACK if run.ever_wrote else RunState.FAILED)
 
 

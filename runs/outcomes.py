@@ -98,6 +98,25 @@ def settled(step: StepView, state: StepState) -> Changes:
         return changes | {"budget": more, "said": "send_again", "due_at": None}
     if step.answer == "retry":
         return changes | {"budget": more, "doubt": "", "said": "", "due_at": None}
-    if state is StepState.APPROVED:
-        return changes | {"doubt": "", "said": ""}
+    if state in (StepState.APPROVED, StepState.NOT_PERFORMED) and step.answer:
+        return changes | {"said": ""} | ({"doubt": ""} if state is StepState.APPROVED else {})
     return changes
+
+
+def late(step: StepView, verdict: str) -> Changes:
+    """The tool's own answer, that came after its worker had lost the run. It settles what is not settled yet.
+
+    A success speaks for the whole entry, unless it is an undo that a lookup must prove; a failure speaks for the
+    entry only where there was no other attempt.
+    """
+    open_states = (StepState.SENT, StepState.UNKNOWN)
+    if verdict == "performed":
+        believed = not (step.undoes and step.lookup)
+        learns = step.state not in (StepState.PERFORMED, StepState.UNDONE)
+        return {"state": StepState.PERFORMED, "answer": ""} if believed and learns else {}
+    if verdict == "in_doubt" or step.state not in open_states or step.calls > 1 or not step.writes:
+        return {}
+    if step.undoes:
+        return {"state": StepState.APPROVED, "doubt": "", "answer": ""}
+    missed = StepState.NOT_PERFORMED if verdict == "unavailable" else StepState.FAILED
+    return {"state": missed, "answer": ""}

@@ -51,6 +51,7 @@ def reason_of(stop: dict[str, Any]) -> str:
         "failed": f"{tool} failed ({stop.get('cause')}).",
         "refused": f"{tool} was refused ({stop.get('cause')}).",
         "not_performed": f"{tool} did not take effect.",
+        "died": "its process died.",
     }.get(stop["kind"], f"cancelled by {stop.get('by')}.")
 
 

@@ -31,7 +31,8 @@ from runs.errors import (
 )
 from runs.models import Event, Message, Run, Step, Thread
 from runs.selector import Unread
-from runs.states import PARKED, RUN_BACKWARD, RUN_FORWARD, StepState
+from runs.states import PARKED, RUN_BACKWARD, RUN_FORWARD
+from runs.transitions import clock
 
 ANSWERS = {
     "confirm": ("approve", "skip", "cancel_all"),
@@ -93,7 +94,7 @@ def start(actor: Actor, thread: Thread, request: RunRequest) -> Run:
     _require(may_start(actor, spec.name), f"You may not start a run of {spec.name}.")
     faults = _faults(request.faults or {}, spec)
     proposals = read_turn(spec, request.text) if request.text and not request.steps else list(request.steps)
-    steps = [_valid(spec, proposal, index) for index, proposal in enumerate(proposals)]
+    steps = [_valid(spec, proposal, f"/steps/{index}") for index, proposal in enumerate(proposals)]
     if not steps and not request.opened:
         raise BadInput("A run needs a turn or at least one step.", field="/steps")
     with transaction.atomic():
@@ -118,17 +119,17 @@ def _as_json(args: dict[str, Any]) -> dict[str, Any]:
     return {name: str(value) if isinstance(value, Decimal) else value for name, value in args.items()}
 
 
-def _valid(spec: AgentSpec, proposal: Proposal, index: int) -> Proposal:
+def _valid(spec: AgentSpec, proposal: Proposal, place: str = "") -> Proposal:
     tool = spec.tools.get(proposal.tool)
     if tool is None:
         raise BadInput(
             f"{spec.name} has no tool called {proposal.tool!r}; it has: {', '.join(sorted(spec.tools))}.",
-            field=f"/steps/{index}/tool",
+            field=f"{place}/tool",
         )
     try:
         return Proposal(tool.name, tool.validate(proposal.args), proposal.text)
     except BadInput as error:
-        raise BadInput(str(error), field=f"/steps/{index}{error.field}") from None
+        raise BadInput(str(error), field=f"{place}{error.field}") from None
 
 
 def _faults(faults: dict[str, str], spec: AgentSpec) -> dict[str, str]:
@@ -167,7 +168,11 @@ def _create_run(
         raise BadInput(f"{spec.name} has no task called {request.task!r}.", field="/task")
     if len(request.steps) > MAX_STEPS:
         raise BadInput(f"A run has at most {MAX_STEPS} steps at its start.", field="/steps")
+    task = file.tasks.get(request.task)
+    if file.keys == "action" and not request.ticket:
+        raise BadInput(f"{spec.name} names its changes by ticket: a ticket is needed.", field="/ticket")
     run = Run.objects.create(
+        deadline_at=clock() + task.within if task and task.within else None,
         thread=thread,
         mode=file.runs,
         rollback=file.rollback,
@@ -203,9 +208,11 @@ def propose(actor: Actor, run: Run, proposal: Proposal) -> Step:
     """An open run's agent proposes its next call. Raises RunClosed, BadInput, NotAllowed."""
     spec = agent(run.thread.agent)
     _require(may_start(actor, spec.name), f"You may not propose calls of {spec.name}.")
-    valid = _valid(spec, proposal, 0)
+    valid = _valid(spec, proposal)
     with transaction.atomic():
-        touched = Run.objects.filter(pk=run.pk, opened=True, closed_at=None, state__in=RUN_FORWARD)
+        touched = Run.objects.filter(
+            pk=run.pk, opened=True, closed_at=None, cancel_requested_at=None, state__in=RUN_FORWARD
+        )
         if not touched.update(version=F("version") + 1):
             raise RunClosed(f"{run.name} takes no more steps; start a new run.")
         # The run before its thread, as the engine locks them.
@@ -241,10 +248,10 @@ def resolve(actor: Actor, step_id: int, answer: str, digest: str, data: dict[str
         # The run's row is locked first, as the engine does, so that an answer and a commit of it take turns.
         Run.objects.filter(pk=step.run_id).update(version=F("version") + 1)
         parked = Step.objects.filter(pk=step_id, state__in=PARKED, digest=digest, answer="")
-        if answer == "did_not_happen" or answer == "send_again":
-            _refuse_if_early(step)
         if not parked.update(answer=answer, answered_by=actor.name, answer_data=data or {}):
             raise _why_not(step_id, digest)
+        if answer in ("did_not_happen", "send_again"):
+            _refuse_if_early(step)
         Event.objects.create(
             run_id=step.run_id,
             step_id=step.pk,
@@ -269,18 +276,23 @@ def _refuse_if_early(step: Step) -> None:
 
 
 def _why_not(step_id: int, digest: str) -> Exception:
+    """Who answered what and when; or what changed; or that the question was withdrawn."""
     step = Step.objects.select_related("run").get(pk=step_id)
-    if step.state not in PARKED:
-        if step.state == StepState.CANCELLED and not step.answered_by:
-            return Gone(f"The question was withdrawn: {step.run.name} is {step.run.state.replace('_', ' ')}.")
-        said = f" by {step.answered_by}" if step.answered_by else ""
+    answers = Event.objects.filter(step=step, kind="question.answered", data__digest=digest)
+    answered = answers.order_by("-pk").first()
+    if answered:
+        said, when = str(answered.data["answer"]), timezone.localtime(answered.at)
         return AlreadyAnswered(
-            f"This question was answered{said}; the step is {step.state.replace('_', ' ')} now."
+            f"{answered.actor} answered this question at {when:%H:%M %Z}: {said.replace('_', ' ')}.",
+            answered_by=answered.actor,
+            answer=said,
+            answered_at=answered.at.isoformat(),
         )
-    if step.digest != digest:
+    if step.state in PARKED and step.digest != digest:
         return DigestMismatch(digest=step.digest)
-    return AlreadyAnswered(
-        f"This question was answered by {step.answered_by}: {step.answer.replace('_', ' ')}."
+    return Gone(
+        f"This question was withdrawn: the step is {step.state.replace('_', ' ')},"
+        f" and {step.run.name} is {step.run.state.replace('_', ' ')}."
     )
 
 

@@ -110,21 +110,15 @@ RUN_MOVES: Mapping[RunState, frozenset[RunState]] = {
 
 STEP_MOVES: Mapping[StepState, frozenset[StepState]] = {
     _S.DECIDING: frozenset({_S.PROPOSED, _S.FAILED, _S.CANCELLED}),
-    # An undo that the check refuses is stuck at once: proposed -> undo_stuck.
-    _S.PROPOSED: frozenset({_S.NEEDS_APPROVAL, _S.APPROVED, _S.REFUSED, _S.UNDO_STUCK, _S.CANCELLED}),
-    _S.NEEDS_APPROVAL: frozenset({_S.APPROVED, _S.DECLINED, _S.REFUSED, _S.CANCELLED, _S.PROPOSED}),
-    # Checked again between approval and sending: approved -> refused, or back to proposed if it changed.
+    # An undo that the check refuses is stuck at once: proposed -> undo_stuck. An action that another run of its
+    # ticket performed is replayed: proposed or approved -> performed.
+    _S.PROPOSED: frozenset(
+        {_S.NEEDS_APPROVAL, _S.APPROVED, _S.REFUSED, _S.UNDO_STUCK, _S.CANCELLED, _S.PERFORMED}
+    ),
+    _S.NEEDS_APPROVAL: frozenset({_S.APPROVED, _S.DECLINED, _S.CANCELLED}),
+    # It is checked again between approval and sending.
     _S.APPROVED: frozenset(
-        {
-            _S.SENT,
-            _S.NEEDS_APPROVAL,
-            _S.REFUSED,
-            _S.PROPOSED,
-            _S.UNDO_STUCK,
-            _S.CANCELLED,
-            _S.NOT_PERFORMED,
-            _S.FAILED,
-        }
+        {_S.SENT, _S.NEEDS_APPROVAL, _S.REFUSED, _S.UNDO_STUCK, _S.CANCELLED, _S.FAILED, _S.PERFORMED}
     ),
     _S.SENT: frozenset({_S.PERFORMED, _S.FAILED, _S.NOT_PERFORMED, _S.UNKNOWN, _S.APPROVED, _S.UNDO_STUCK}),
     _S.UNKNOWN: frozenset({_S.SENT, _S.PERFORMED, _S.NOT_PERFORMED, _S.APPROVED, _S.FAILED}),
@@ -137,12 +131,13 @@ STEP_MOVES: Mapping[StepState, frozenset[StepState]] = {
     _S.REFUSED: frozenset(),
     _S.UNDONE: frozenset(),
     # An operator undoes an abandoned run after all: its abandoned undo is tried anew.
-    _S.CANCELLED: frozenset({_S.PROPOSED}),
+    # The late outcome of one that was abandoned: performed.
+    _S.CANCELLED: frozenset({_S.PROPOSED, _S.PERFORMED}),
 }
 
 ENTRY_MOVES: Mapping[EntryState, frozenset[EntryState]] = {
     _E.INTENDED: frozenset({_E.PERFORMED, _E.FAILED, _E.NOT_PERFORMED, _E.UNKNOWN}),
-    _E.UNKNOWN: frozenset({_E.INTENDED, _E.PERFORMED, _E.NOT_PERFORMED}),
+    _E.UNKNOWN: frozenset({_E.INTENDED, _E.PERFORMED, _E.NOT_PERFORMED, _E.FAILED}),
     # Sent again under the same key; or a late outcome.
     _E.FAILED: frozenset({_E.INTENDED, _E.PERFORMED}),
     _E.NOT_PERFORMED: frozenset({_E.INTENDED, _E.PERFORMED}),

@@ -41,6 +41,7 @@ class Held:
     owner: str
     now: datetime
     taken_from: str = ""  # who held it before, where it was taken over
+    unsure: bool = False  # a commit was lost with its connection: the rows must be read again
     steps: list[Step] = field(default_factory=list)  # by number, undos among them
     settled: int = 0  # every forward step before this index has ended
     views: list[StepView | None] = field(default_factory=list)  # beside `steps`
@@ -55,6 +56,10 @@ class Held:
         """The step of this number."""
         return self.steps[self.places[number]]
 
+    def step_of(self, pk: int) -> Step:
+        """The step with this primary key."""
+        return next(step for step in self.steps if step.pk == pk)
+
     def take(self, steps: Iterable[Step]) -> None:
         """Hold these rows, and forget all that was kept of others."""
         self.steps, self.views, self.places = [], [], {}
@@ -63,6 +68,13 @@ class Held:
         self.settled = 0
         for step in steps:
             self.append(step)
+
+    def discard(self) -> None:
+        """A commit was lost with its connection: forget what it would have written, and read the rows again."""
+        self.added.clear()
+        self.dirty.clear()
+        self.events.clear()
+        self.unsure = True
 
     def append(self, step: Step) -> None:
         """Hold one more step."""
@@ -92,7 +104,7 @@ def claim(run_id: int, owner: str) -> Held | None:
     Runs inside a transaction and locks the row. A run that has ended is claimed only to be undone.
     """
     row = Run.objects.select_for_update(of=("self",)).select_related("thread").filter(pk=run_id).first()
-    if row is None or (row.state in RUN_ENDS and not row.undo_requested_at):
+    if row is None or (row.state in RUN_ENDS and not row.undo_requested_at and not row.late):
         return None
     now = clock()
     if row.lease_expires_at and row.lease_expires_at > now:

@@ -11,7 +11,8 @@ from runs.states import STEP_ENDS, RunState, StepState
 class StepView:
     """One step as the core sees it.
 
-    `check` is '' (not checked since it last moved), 'allowed', 'ask' or 'refused'. `doubt` is sticky: once one
+    `check` is '' (not checked since it last moved), 'allowed', 'ask', 'refused', 'replayed' (this very action of
+    its ticket was performed by another run) or 'busy' (another run is at it). `doubt` is sticky: once one
     attempt was in doubt, only a success, a lookup or a person settles it. `said` is what came of asking since
     the last sending: 'did_not_happen' (settled), 'not_yet' (not there, but the call can still be on the wire),
     'cannot_say', 'send_again' (a person's word), or ''.
@@ -37,6 +38,7 @@ class StepView:
     due_at: datetime | None = None
     answer: str = ""
     replayed: bool = False
+    reason: str = ""  # of a failure: raised or refused
 
     @property
     def ended(self) -> bool:
@@ -66,10 +68,12 @@ class RunView:
     steps: tuple[StepView, ...] = ()
     mode: str = "atomic"  # or keep
     rollback: str = "ordered"  # or best_effort
+    keys: str = "step"  # or action
     opened: bool = False  # its agent may propose more
     cancelled: bool = False
     undo_requested: bool = False
     rewound: bool = False
+    gave_up: bool = False  # it died, and its task's recovery says undo and hand over
     settled: int = 0
 
     @property

@@ -374,6 +374,8 @@ class EmbeddedPostgres:
         capability = "-all,+dac_override"
         prefix = [setpriv, f"--reuid={self._account.uid}", f"--regid={self._account.gid}", "--clear-groups"]
         prefix += [f"--{kind}={capability}" for kind in ("inh-caps", "ambient-caps", "bounding-set")]
+        # Without this, access(2), by which initdb looks for its other programs, leaves capabilities aside.
+        prefix.append("--securebits=+no_setuid_fixup")
         # A change of identity clears the request that preexec_fn made: it is made again, after it.
         return [*prefix, "--pdeathsig=INT", "--", *command]
 

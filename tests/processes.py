@@ -40,6 +40,11 @@ def until(condition: Callable[[], object], what: str, seconds: float = PATIENCE)
         time.sleep(0.02)
 
 
+def written(output: IO[bytes]) -> str:
+    """All that processes have written to the file. Their place in it is ours: we may not move it."""
+    return os.pread(output.fileno(), os.fstat(output.fileno()).st_size, 0).decode(errors="replace")
+
+
 @dataclass
 class Started:
     """One process of ours, in a process group of its own."""
@@ -68,8 +73,7 @@ class Started:
 
     def said(self) -> str:
         """What it has written to stdout and stderr so far."""
-        self.output.seek(0)
-        return self.output.read().decode(errors="replace")
+        return written(self.output)
 
     def end(self) -> None:
         """However it is: afterwards it is gone."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from flask import Flask, Response
 from werkzeug.exceptions import HTTPException
 
-from examples.services import crm, faults, journal, mail, payments, provisioning
+from examples.services import crm, faults, journal, mail, payments, provisioning, returns, shop, warehouse
 from examples.services.books import Books
 from examples.services.problems import Problem
 from examples.services.register import Register
@@ -23,7 +23,7 @@ def create_app(database: Path) -> Flask:
     app.config.update(FAULTS=os.environ.get("STALWART_FAULTS") == "1", MAX_CONTENT_LENGTH=1_000_000)
     app.json.sort_keys = False  # type: ignore[attr-defined]
     app.extensions["register"] = Register(Books(database))
-    for service in (journal, payments, crm, provisioning, mail):
+    for service in (journal, payments, crm, provisioning, mail, shop, returns, warehouse):
         app.register_blueprint(service.blueprint)
     app.register_error_handler(Problem, Problem.response)
     app.register_error_handler(HTTPException, _http_problem)

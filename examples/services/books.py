@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
-from examples.services import seed
+from examples.services import seed, shop_seed
 
 # Amounts are whole cents. What may still be charged is derived (total - paid + refunded), so it cannot drift.
 SCHEMA = """
@@ -35,6 +35,33 @@ CREATE TABLE IF NOT EXISTS messages (
     id TEXT PRIMARY KEY, recipient TEXT NOT NULL, subject TEXT NOT NULL, body TEXT NOT NULL,
     at TEXT NOT NULL);
 
+-- The shop: orders with text ids. `paid` is the sum of an order's payments.
+CREATE TABLE IF NOT EXISTS products (
+    sku TEXT PRIMARY KEY, name TEXT NOT NULL, kind TEXT NOT NULL, warehouse TEXT NOT NULL,
+    stock INTEGER NOT NULL CHECK (stock >= 0));
+CREATE TABLE IF NOT EXISTS shop_orders (
+    id TEXT PRIMARY KEY, customer TEXT NOT NULL, email TEXT NOT NULL, seller TEXT NOT NULL,
+    seller_email TEXT NOT NULL, currency TEXT NOT NULL, sku TEXT NOT NULL REFERENCES products,
+    delivery_fee INTEGER NOT NULL, pickup TEXT NOT NULL, note TEXT NOT NULL,
+    paid INTEGER NOT NULL, refunded INTEGER NOT NULL DEFAULT 0, CHECK (refunded BETWEEN 0 AND paid));
+CREATE TABLE IF NOT EXISTS order_payments (
+    id TEXT PRIMARY KEY, order_id TEXT NOT NULL REFERENCES shop_orders, amount INTEGER NOT NULL,
+    refunded INTEGER NOT NULL DEFAULT 0, CHECK (refunded BETWEEN 0 AND amount));
+CREATE TABLE IF NOT EXISTS order_refunds (
+    id TEXT PRIMARY KEY, order_id TEXT NOT NULL REFERENCES shop_orders,
+    payment TEXT REFERENCES order_payments, amount INTEGER NOT NULL CHECK (amount > 0),
+    reason_code TEXT NOT NULL, at TEXT NOT NULL, reversed_at TEXT);
+CREATE TABLE IF NOT EXISTS return_labels (
+    id TEXT PRIMARY KEY, order_id TEXT NOT NULL REFERENCES shop_orders, sku TEXT NOT NULL,
+    reason TEXT NOT NULL, pickup TEXT, status TEXT NOT NULL, at TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS reservations (
+    id TEXT PRIMARY KEY, order_id TEXT NOT NULL REFERENCES shop_orders,
+    sku TEXT NOT NULL REFERENCES products, quantity INTEGER NOT NULL CHECK (quantity > 0),
+    at TEXT NOT NULL, released_at TEXT);
+CREATE TABLE IF NOT EXISTS reships (
+    id TEXT PRIMARY KEY, order_id TEXT NOT NULL REFERENCES shop_orders,
+    sku TEXT NOT NULL REFERENCES products, at TEXT NOT NULL);
+
 -- The register of keys: what was asked under each, and what the first request was answered.
 CREATE TABLE IF NOT EXISTS operations (
     key TEXT PRIMARY KEY, operation TEXT NOT NULL, path TEXT NOT NULL, body TEXT NOT NULL,
@@ -50,6 +77,8 @@ CREATE TABLE IF NOT EXISTS faults_met (key TEXT NOT NULL, fault TEXT NOT NULL, P
 # In an order in which they can be emptied.
 TABLES = ["changes", "operations", "faults_met", "messages", "accounts", "crm_orders"]
 TABLES += ["refunds", "charges", "orders"]
+TABLES += ["return_labels", "reships", "reservations", "order_refunds", "order_payments"]
+TABLES += ["shop_orders", "products"]
 
 
 class Books:
@@ -68,8 +97,10 @@ class Books:
         # executescript commits what is open, so the schema stands outside the seed's transaction.
         self.reading().executescript(SCHEMA)
         with self.writing() as db:
-            if not db.execute("SELECT EXISTS (SELECT 1 FROM orders)").fetchone()[0]:
+            if not count(db, "orders"):
                 seed.plant(db)
+            if not count(db, "shop_orders"):
+                shop_seed.plant(db)
 
     def reading(self) -> sqlite3.Connection:
         """This thread's connection; each statement sees what is committed."""
@@ -98,6 +129,7 @@ class Books:
             for table in TABLES:
                 db.execute(f"DELETE FROM {table}")
             seed.plant(db)
+            shop_seed.plant(db)
             self.resets += 1
 
     def close(self) -> None:
@@ -115,6 +147,11 @@ def _connect(path: Path) -> sqlite3.Connection:
     db.execute("PRAGMA synchronous = NORMAL")
     db.execute("PRAGMA foreign_keys = ON")
     return db
+
+
+def count(db: sqlite3.Connection, table: str) -> int:
+    """How many rows a table has. Rows go only at a reset, so inside a transaction it numbers the next one."""
+    return int(db.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0])
 
 
 def now() -> str:

@@ -10,17 +10,13 @@ from flask import Blueprint, Response, jsonify
 from examples.services import faults, orders
 from examples.services.books import now
 from examples.services.problems import Problem
-from examples.services.register import Body, Effect, write
+from examples.services.register import Body, Effect, Nothing, write
 
 blueprint = Blueprint("provisioning", __name__, url_prefix="/provisioning")
 
 
 class Account(Body):
     order: orders.OrderNumber
-
-
-class Nothing(Body):
-    """No arguments: an empty body or `{}`."""
 
 
 @blueprint.get("/status")

@@ -39,6 +39,10 @@ class Body(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
+class Nothing(Body):
+    """No arguments: an empty body or `{}`."""
+
+
 @dataclass(frozen=True)
 class Effect:
     """What a service did: the answer's body, and the words of its line in the journal."""

@@ -12,12 +12,13 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints, overload
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, create_model
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, WithJsonSchema, create_model
 
 from runs.digest import canonical, jsonable, sha256
 from runs.errors import BadInput, ConfigurationError
 
 F = TypeVar("F", bound=Callable[..., Any])
+MONEY = {"type": "string", "pattern": r"^-?\d+(\.\d+)?$", "examples": ["40.00"]}
 ATTRIBUTE = "__stalwart_tool__"
 
 
@@ -234,7 +235,7 @@ def _no_bool(value: Any) -> Any:
 def _exact(hint: Any) -> Any:
     """`hint`, with Decimal refusing floats and int refusing true, false and 1.0, at any depth."""
     if hint is Decimal:
-        return Annotated[Decimal, BeforeValidator(_no_float)]
+        return Annotated[Decimal, BeforeValidator(_no_float), WithJsonSchema(MONEY)]
     if hint is int:
         return Annotated[int, BeforeValidator(_no_bool)]
     origin, args = get_origin(hint), get_args(hint)

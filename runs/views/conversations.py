@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
+from django.conf import settings
 from django.db.models import Prefetch
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
@@ -113,8 +114,10 @@ def _thread(thread_id: UUID) -> Thread:
 
 def _send_turn(request: PageRequest, thread: Thread) -> HttpResponse:
     text = request.POST.get("text", "").strip()
+    tool, fault = request.POST.get("fault_tool", ""), request.POST.get("fault", "")
+    faults = {tool: fault} if tool else None
     try:
-        services.start(request.actor, thread, services.RunRequest(text=text))
+        services.start(request.actor, thread, services.RunRequest(text=text, faults=faults))
     except Problem as problem:
         context = _facts(thread) | {"typed": text, "problem": problem}
         return render_page(
@@ -142,12 +145,10 @@ def _facts(thread: Thread) -> dict[str, Any]:
         "busy": busy,
         "waits": busy is not None and any(_waits(step) for step in busy.steps.all()),
         "seen": "-".join(f"{run.pk}.{run.version}" for run in shown[-2:]),
-        "phrases": _phrases(spec),
+        "phrases": [phrase for tool in spec.tools.values() for phrase in tool.says],
+        "tools": sorted(spec.tools),
+        "faults": sorted(services.FAULTS) if settings.FAULTS_ALLOWED else [],
     }
-
-
-def _phrases(spec: Any) -> list[str]:
-    return [phrase for tool in spec.tools.values() for phrase in tool.says]
 
 
 def _exchange(run: Run, spec: Any) -> Exchange:

@@ -61,7 +61,6 @@ def test_nudges_are_taken_again_after_idle_workers_were_killed(processes: Proces
     for _ in range(5):  # more than a hung cluster holds
         nudge(0)  # of no run: it is taken, and that is all
     until(lambda: look_at_queue().due == 0, "all to be taken", 40)
-    print("XX", worker.said())
 
 
 def test_the_cluster_ends_when_its_supervisor_is_killed(processes: Processes) -> None:

@@ -18,7 +18,7 @@ import pytest
 
 from stalwart_site.ports import free_port, status_of
 from stalwart_site.processes import dying_with_parent
-from tests.processes import until
+from tests.processes import until, written
 
 START_SECONDS = 60.0
 
@@ -40,8 +40,7 @@ class Serve:
         )
 
     def said(self) -> str:
-        self._output.seek(0)
-        return self._output.read().decode()
+        return written(self._output)
 
     def wait_until_open(self) -> "Serve":
         until(lambda: self.process.poll() is not None or "Ctrl-C" in self.said(), "serve", START_SECONDS)

@@ -25,7 +25,8 @@ What each action does. "Commits" is one transaction; a step's changes are those 
                   budget of 4. It cannot be bound: commits n's `undo` as ''.
     RollBack      commits the run as `rolling_back` and every forward step that has neither ended nor is in
                   flight as `cancelled`. Where an operator asked for it: his request is used up, and an undo
-                  that was abandoned (`cancelled`) is `proposed` again with four more calls.
+                  that was abandoned (`cancelled`) is `proposed` again, with four more calls and without
+                  the doubt, which was settled when it got stuck.
     HandOver      commits the run as `handed_over` and its steps as RollBack does.
     Rewind        commits `rewound`.
     Finish(s)     commits the run as s, and an undo that is still stuck as `cancelled`.
@@ -281,12 +282,12 @@ def _key(state: State, number: int, key: Key) -> State:
 def _check(plan: Plan, state: State, step: StepView) -> Iterator[Move]:
     tool, number = tool_of(plan, step), step.number
     confirm = tool.confirm and not step.undoes
-    fresh = step.state is StepState.PROPOSED
-    verdict = "ask" if confirm and fresh else "allowed"
+    approved = not confirm or state.keys[number - 1].approved
+    verdict = "allowed" if approved else "ask"
     yield _step(f"engine checks {number}: {verdict}", state, number, {"check": verdict})
     if state.faults:
         yield _step(f"engine checks {number}: refused", state, number, {"check": "refused"}, 1)
-        if confirm and not fresh:
+        if confirm and approved:
             changed = _key(state, number, state.keys[number - 1]._replace(approved=False))
             yield _step(f"engine checks {number}: changed, ask", changed, number, {"check": "ask"}, 1)
 
@@ -374,9 +375,8 @@ def _stopped(step: StepView) -> StepView:
     if step.undoes is None and not step.ended and step.state not in IN_FLIGHT:
         return become(step, (("state", StepState.CANCELLED), ("answer", "")))
     if step.undoes and step.state is StepState.CANCELLED:
-        return become(
-            step, (("state", StepState.PROPOSED), ("budget", step.calls + UNDO_BUDGET), ("due_at", None))
-        )
+        fresh = {"state": StepState.PROPOSED, "budget": step.calls + UNDO_BUDGET, "due_at": None, "doubt": ""}
+        return become(step, tuple(fresh.items()))
     return step
 
 

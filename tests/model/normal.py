@@ -53,8 +53,8 @@ def _step(step: StepView, wire: bool) -> StepView:
     changes: dict[str, Any] = {}
     if step.budget != full and 0 <= left <= full:
         changes |= {"budget": full, "calls": full - left}
-    if step.doubt == "interrupted":
-        changes["doubt"] = "no_answer"
+    if step.doubt == "interrupted" or (step.doubt and _abandoned(step)):
+        changes["doubt"] = "" if _abandoned(step) else "no_answer"
     if step.state not in IN_FLIGHT and (step.settles_at or step.said or step.lookups):
         changes |= {"settles_at": None, "said": "", "lookups": 0}
     return replace(step, **changes) if changes else step

@@ -327,6 +327,8 @@ def test_a_run_that_is_none(name: str, bot: Caller) -> None:
 def test_what_was_refused_is_never_carried_out(bot: Caller, world: str) -> None:
     run = bot.post("/runs", a_run(steps=[LOOK], open=True)).body
     before = changes(world)
-    assert bot.post(f"/runs/{run['id']}/steps", a_call(order=1)["steps"][0]).problem == (422, "bad-input")
+    refused = bot.post(f"/runs/{run['id']}/steps", a_call(order=1)["steps"][0])
+    assert refused.problem == (422, "bad-input")
+    assert refused.body["field"] == "/args/amount"
     advance(int(run["id"].removeprefix("R-")))
     assert changes(world) == before == []

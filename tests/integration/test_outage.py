@@ -1,0 +1,52 @@
+"""The database goes away while a call is under way: what the call did is still written down."""
+
+from collections.abc import Callable
+from typing import Any
+
+import psycopg
+import pytest
+from django.db import connection
+
+from runs import engine, heartbeat
+from runs.models import Run
+from runs.tools.dispatch import Outcome, dispatch
+from tests.factories import answer, approve_all, start, states
+from tests.world import WORLD
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def test_the_outcome_of_a_call_outlives_a_lost_connection(agent: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = start(agent, "charge 1 40.00, then mail 1")
+    with monkeypatch.context() as patch:
+        patch.setattr(engine, "dispatch", _and_cut(connection.connection.info.dsn))
+        run = answer(run, "approve")
+    assert states(run) == {"charge": "performed", "mail": "needs_approval"}
+    approve_all(run)
+    assert WORLD.calls == ["charge", "mail"]
+
+
+def test_the_heartbeat_renews_only_what_this_worker_still_holds(agent: str) -> None:
+    run = start(agent, "charge 1 40.00")
+    Run.objects.filter(pk=run.pk).update(lease_owner="somebody", lease_expires_at=run.created_at)
+    heartbeat.renew({run.pk: "somebody else"})
+    run.refresh_from_db()
+    assert run.lease_expires_at == run.created_at
+    heartbeat.renew({run.pk: "somebody"})
+    run.refresh_from_db()
+    assert run.lease_expires_at and run.lease_expires_at > run.created_at
+
+
+def _and_cut(dsn: str) -> Callable[..., Outcome]:
+    """Carry the call out, and cut every other connection to the database before it returns."""
+
+    def cut(*args: Any) -> Outcome:
+        outcome = dispatch(*args)
+        with psycopg.connect(dsn, autocommit=True) as other:
+            other.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            )
+        return outcome
+
+    return cut
