@@ -23,7 +23,7 @@ from django.db import InterfaceError, OperationalError, connection, transaction
 from django.db.models import F
 from django.db.models.functions import Now
 
-from runs import heartbeat, ledger, outcomes, rewind
+from runs import draining, heartbeat, ledger, outcomes, rewind
 from runs.actions import (
     Action,
     Ask,
@@ -44,6 +44,7 @@ from runs.loading import load_steps, run_view, step_view
 from runs.models import Attempt, Event, Message, Run, Step, Thread
 from runs.next_action import gives_up, next_action
 from runs.parking import ask
+from runs.queue import nudge
 from runs.replies import reply
 from runs.rulebook import Ruling, check
 from runs.states import RUN_BACKWARD, UNSENT, EntryState, RunState, StepState
@@ -190,9 +191,21 @@ def _commit(run_id: int, owner: str, held: Held | None, job: Job | None) -> tupl
         spec = agent(held.run.thread.agent)
         if job:
             job.record(held, spec)
-        job = _decide(held, spec)
+        if draining.asked():
+            job = None
+            _let_go(held)
+        else:
+            job = _decide(held, spec)
         flush(held)
     return held, job
+
+
+def _let_go(held: Held) -> None:
+    """This process was asked to stop: the call in flight is recorded, and another worker goes on."""
+    if held.run.state == RunState.RUNNING:
+        move_run(held, RunState.READY, why="the worker is stopping")
+    change(held, held.run, lease_owner="", lease_expires_at=None, due_at=None)
+    nudge(held.run.pk)
 
 
 def _take(run_id: int, owner: str) -> Held | None:
@@ -237,7 +250,7 @@ def _decide(held: Held, spec: AgentSpec) -> Job | None:
     """Record what follows, until something must be done outside; None where the run is released."""
     while True:
         action = next_action(run_view(held, spec))
-        if not isinstance(action, Wait | RollBack | HandOver | Finish):
+        if not isinstance(action, Wait | RollBack | HandOver):
             _wake(held)
         match action:
             case Send(number):
@@ -407,7 +420,8 @@ def _revive_undos(held: Held) -> None:
     change(held, held.run, undo_requested_at=None)
     for step in held.steps:
         if step.undoes_id and step.state == StepState.CANCELLED:
-            move_step(held, step, StepState.PROPOSED, budget=step.calls + UNDO_BUDGET, due_at=None)
+            afresh = {"budget": step.calls + UNDO_BUDGET, "due_at": None, "doubt": "", "said": ""}
+            move_step(held, step, StepState.PROPOSED, **afresh)
 
 
 def _why(held: Held, kind: str, step: Step | None) -> dict[str, Any]:
@@ -498,6 +512,7 @@ def _absorb_late(held: Held, spec: AgentSpec) -> None:
         changes = outcomes.late(step_view(held, step, spec), attempt.verdict)
         if changes:
             data = {"verdict": attempt.verdict, "late": True}
+            changes |= {"error_class": attempt.error_class, "error": attempt.error}
             ledger.apply(held, step, changes, result=attempt.result, data=data, actor=attempt.worker)
             _after_move(held, step)
             if before in (StepState.NOT_PERFORMED, StepState.FAILED, StepState.CANCELLED):

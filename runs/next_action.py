@@ -37,7 +37,8 @@ def _after_the_end(run: RunView) -> Action:
     """An operator undoes a finished run; and what a late outcome shows to be there is undone where the rest was."""
     if run.undo_requested:
         return RollBack("undo")
-    undone = run.state in (RunState.ROLLED_BACK, RunState.FAILED) or (run.gave_up and run.mode == "atomic")
+    ended_undone = run.state in (RunState.ROLLED_BACK, RunState.FAILED) or run.gave_up
+    undone = run.mode == "atomic" and ended_undone
     left = any(step.to_undo and not _has_undo(run, step) for step in run.steps)
     return RollBack("late") if undone and left else Wait("nothing")
 
@@ -63,7 +64,8 @@ def _forward(run: RunView) -> Action:
     if step and step.answer == "cancel_all":
         return _stop(run, "cancel_all", step)
     last = run.last_ended
-    if last and run.keys == "action" and last.reason == "refused":
+    refused = last and last.state is StepState.FAILED and last.reason == "refused"
+    if last and refused and run.keys == "action":
         return HandOver("refused", last.number)  # the world said no to this very action: a person takes over
     if last and _stops(run, last):
         return _stop(run, last.state.value, last)
@@ -89,7 +91,7 @@ def _closing_look(run: RunView) -> Action | None:
     """What was settled as not performed after a doubt is looked up once more at the end of its run."""
     for step in run.forward:
         doubted = step.state is StepState.NOT_PERFORMED and step.doubt and step.lookup
-        if doubted and step.said not in ("closed", "did_not_happen"):
+        if doubted and not step.said:
             waits = step.due_at is not None and run.now < step.due_at
             return Wait("time", step.due_at) if waits else LookUp(step.number)
     return None
@@ -134,9 +136,14 @@ def _in_flight(run: RunView, step: StepView) -> Action:
     return Ask(step.number, "outcome")
 
 
+def _stopping(run: RunView) -> bool:
+    """Nothing more is sent forward."""
+    return run.cancelled or run.gave_up or run.state in RUN_BACKWARD
+
+
 def _may_resend(run: RunView, step: StepView) -> bool:
     """Under the same key: where the service honours it, where it said that nothing happened, or a person said so."""
-    stopping = step.undoes is None and (run.cancelled or run.state in RUN_BACKWARD)
+    stopping = step.undoes is None and _stopping(run)
     forgotten = step.resend_until is not None and run.now >= step.resend_until
     if stopping or forgotten or step.calls >= step.budget:
         return False
@@ -147,7 +154,7 @@ def _did_not_happen(run: RunView, step: StepView) -> Action:
     """Settled by a lookup, and not to be sent again."""
     if step.undoes:
         return Ask(step.number, "undo")
-    if run.cancelled or run.state in RUN_BACKWARD:
+    if _stopping(run):
         return Settle(step.number, StepState.NOT_PERFORMED)
     return Ask(step.number, "outcome")
 

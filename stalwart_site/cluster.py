@@ -29,7 +29,7 @@ from django.db.models import Count, Max, Q
 from django.db.models.functions import Now
 
 from runs import workers
-from stalwart_site import draining
+from runs import draining
 from stalwart_site.processes import (
     FIRST_PAUSE,
     LONGEST_PAUSE,

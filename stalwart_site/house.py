@@ -129,7 +129,7 @@ class House:
         ):
             try:
                 free = ports.is_free(host, port)
-            except (OSError, OverflowError) as error:
+            except OSError as error:
                 raise HouseError(f"cannot listen on {host}:{port}: {error}") from error
             if not free:
                 raise HouseError(

@@ -1,12 +1,21 @@
 """Ports and the addresses behind them."""
 
+import errno
 import http.client
 import socket
+from argparse import ArgumentTypeError
 from urllib.error import HTTPError, URLError
 from urllib.request import ProxyHandler, build_opener
 
 # What we ask is on this machine: a proxy of the environment has no business with it.
 _opener = build_opener(ProxyHandler({}))
+
+
+def port_number(text: str) -> int:
+    """An option's value as a port. ArgumentTypeError when it is none."""
+    if not text.isdecimal() or not 0 < int(text) < 65536:
+        raise ArgumentTypeError(f"{text!r} is not a port: 1 to 65535")
+    return int(text)
 
 
 def is_free(host: str, port: int) -> bool:
@@ -18,7 +27,7 @@ def is_free(host: str, port: int) -> bool:
             probe.bind(address)
             probe.listen(1)
         except OSError as error:
-            if error.errno in {98, 48, 13}:  # in use (Linux, macOS); not allowed
+            if error.errno == errno.EADDRINUSE:
                 return False
             raise
     return True

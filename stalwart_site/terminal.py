@@ -4,6 +4,7 @@ Exit codes: 0 done, 1 an error (one line on stderr), 2 usage, 3 it waits for a p
 """
 
 import json
+import os
 import re
 import signal
 import sys
@@ -65,7 +66,7 @@ class TerminalCommand(BaseCommand):
         except KeyboardInterrupt:
             code = self._fail("Interrupted.", INTERRUPTED)
         except BrokenPipeError:  # whoever read us has had enough
-            sys.stdout = None  # type: ignore[assignment]
+            _read_no_more()
             code = 0
         if code:
             sys.exit(code)
@@ -127,6 +128,11 @@ def _about_database(error: DatabaseError) -> str:
     if isinstance(error, ProgrammingError) and getattr(error.__cause__, "sqlstate", "") == "42P01":
         return "The database has no tables yet: run `stalwart migrate` once."
     return f"The database cannot be used: {error}"
+
+
+def _read_no_more() -> None:
+    """Nobody reads our output: what is left of it goes nowhere, and says nothing at the exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _leave(number: int, frame: FrameType | None) -> None:

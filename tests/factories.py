@@ -1,5 +1,6 @@
 """What the tests make: agents over the small world, runs, people."""
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from runs.access import Actor
 from runs.engine import advance
 from runs.models import Run, Step
 from runs.states import PARKED
+from runs.tools.dispatch import dispatch
 
 AGENT = Actor("worker-agent", frozenset(), "agent")
 PERSON = Actor("Ana Ferreira", frozenset({"support", "lead", "operator"}))
@@ -26,10 +28,10 @@ def make_agent(folder: Path, name: str = "tester", tools: list[str] | None = Non
     return name
 
 
-def start(agent: str, turn: str, user: str = "u-1") -> Run:
+def start(agent: str, turn: str, user: str = "u-1", **request: Any) -> Run:
     """Start a run by a turn, and carry it as far as it goes."""
     thread = services.start_thread(AGENT, agent, user)
-    run = services.start(AGENT, thread, services.RunRequest(text=turn))
+    run = services.start(AGENT, thread, services.RunRequest(text=turn, **request))
     advance(run.pk)
     run.refresh_from_db()
     return run
@@ -49,6 +51,17 @@ def answer(run: Run, said: str, **data: Any) -> Run:
     return run
 
 
+def until(run: Run, *wanted: str) -> Run:
+    """Carry a run on, as the workers and the sweep would, until it is in one of these states."""
+    for _ in range(400):
+        run.refresh_from_db()
+        if run.state in wanted:
+            return run
+        advance(run.pk)
+        time.sleep(0.01)
+    raise AssertionError(f"{run} is {run.state}, not {' or '.join(wanted)}")
+
+
 def approve_all(run: Run) -> Run:
     """Approve every confirmation as it comes."""
     while (step := run.steps.filter(state__in=PARKED, answer="").first()) and step.asks == "confirm":
@@ -64,3 +77,9 @@ def reply(run: Run) -> str:
 def states(run: Run) -> dict[str, str]:
     """tool -> state, for the steps of a run; an undo's name is its own."""
     return {step.tool: step.state for step in run.steps.order_by("number")}
+
+
+def then_die(*args: Any) -> None:
+    """In place of the engine's dispatch: the call takes place, and the process dies before it knows."""
+    dispatch(*args)
+    raise KeyboardInterrupt

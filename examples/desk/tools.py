@@ -3,27 +3,11 @@
 Every call goes over HTTP to the practice services (examples/services).
 """
 
-import os
 from decimal import Decimal
 from typing import Any
 
+from examples.operations import find_operation, services  # noqa: F401 (the first is a tool of this module)
 from runs.tools import Call, tool
-from runs.tools.http import Service
-from runs.tools.lookups import Answer, did_not_happen, happened
-
-
-def _address() -> str:
-    return os.environ.get("STALWART_SERVICES_URL", "http://127.0.0.1:8701")
-
-
-services = Service(_address)
-
-
-@tool
-def find_operation(call: Call, key: str) -> Answer:
-    """What the services' register of keys says about a call."""
-    found = services.find(call, f"/operations/{key}")
-    return happened(found["result"]) if found else did_not_happen()
 
 
 @tool(says="look up order {order:d}", summary="order {order}: {customer}, paid {paid} {currency}")

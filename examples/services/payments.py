@@ -17,6 +17,8 @@ from examples.services.register import Body, Effect, Nothing, reading, write
 blueprint = Blueprint("payments", __name__, url_prefix="/payments")
 
 FIRST_REFUND = 3101
+_ORDER_REFUNDS = """SELECT order_refunds.*, shop_orders.currency FROM order_refunds
+    JOIN shop_orders ON shop_orders.id = order_id"""
 
 
 class Charge(Body):
@@ -159,10 +161,6 @@ def list_order_refunds() -> Response:
         f"{_ORDER_REFUNDS} WHERE ?1 = '' OR order_id = ?1 ORDER BY order_refunds.rowid", (order,)
     )
     return jsonify([_refund_shown(row) for row in rows])
-
-
-_ORDER_REFUNDS = """SELECT order_refunds.*, shop_orders.currency FROM order_refunds
-    JOIN shop_orders ON shop_orders.id = order_id"""
 
 
 def _refund_shown(row: sqlite3.Row) -> dict[str, object]:

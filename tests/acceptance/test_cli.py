@@ -8,7 +8,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,8 @@ import pytest
 from stalwart_site.ports import free_port
 from tests.processes import Started, until
 
-CLI = Path(sys.executable).with_name("stalwart")
+ROOT = Path(__file__).resolve().parents[2]
+CLI = [sys.executable, str(ROOT / "manage.py")]
 PATIENCE = 60.0
 FAILED_ORDER = (
     "charge order 4411 40.00, then update the crm for order 4411, then provision the account for order 4411"
@@ -62,7 +63,8 @@ class Shell:
     def start(self, *arguments: str, **environment: str) -> subprocess.Popen[str]:
         """`stalwart <arguments>`, without waiting for it."""
         return subprocess.Popen(
-            [CLI, *arguments],
+            [*CLI, *arguments],
+            cwd=ROOT,
             env=self.environment | environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -74,7 +76,7 @@ class Shell:
         """`stalwart <arguments>`, to its end."""
         return self.all([arguments], **environment)[0]
 
-    def all(self, commands: list[tuple[str, ...]], **environment: str) -> list[Said]:
+    def all(self, commands: Sequence[tuple[str, ...]], **environment: str) -> list[Said]:
         """Several at the same time."""
         started = [self.start(*arguments, **environment) for arguments in commands]
         said = [process.communicate(timeout=PATIENCE) for process in started]
@@ -107,7 +109,7 @@ def served() -> Iterator[Shell]:
         shell.environment["STALWART_CALL_TIMEOUT_SECONDS"] = "1"
         ports = ["--port", str(free_port()), "--services-port", str(free_port())]
         process = subprocess.Popen(
-            [CLI, "serve", *ports], env=shell.environment, stdout=output, stderr=output
+            [*CLI, "serve", *ports], cwd=ROOT, env=shell.environment, stdout=output, stderr=output
         )
         serve = Started(process, output)
         try:
@@ -196,7 +198,7 @@ def test_the_workers_of_a_running_serve_carry_the_turn_out(served: Shell) -> Non
 
 
 def test_a_turn_in_portuguese_is_refused_and_nothing_changes(served: Shell) -> None:
-    everything: list[tuple[str, ...]] = [("runs", "--json"), ("changes",)]
+    everything = [("runs", "--json"), ("changes",)]
     before = served.all(everything)
     said = served("chat", "--agent", "desk", "--user", "u-30", "cobre o pedido 4411 40,00")
     assert (said.out, said.code, said.err.count("\n")) == ("", 1, 1)
@@ -214,10 +216,8 @@ def test_a_timeout_is_looked_up_and_the_trace_says_so(served: Shell, fault: str,
     chat = ("chat", "--agent", "desk", "--user", "u-31", "--answer", "approve", "--json")
     run = served(*chat, "--fault", f"charge_card:{fault}", "charge order 4417 10.00").json()["run"]
     trace, changes = served.all([("trace", run), ("changes", "--run", run)])
-    assert (
-        re.findall(r"^  \d  (?:write    |reconcile) charge_card key [0-9a-f]{16} -> (.*)$", trace.out, re.M)
-        == calls
-    )
+    line = r"^  \d  (?:write    |reconcile) charge_card key [0-9a-f]{16} -> (.*)$"
+    assert re.findall(line, trace.out, re.MULTILINE) == calls
     assert changes.out.endswith("\n1 change(s) in the practice services\n")
 
 
@@ -235,7 +235,9 @@ def test_a_question_nobody_answers_ends_the_command_with_3_and_can_be_answered_l
 
     said = served(*answer, question["digest"])
     assert said.out.startswith("approve, says Ana Ferreira: Charge 20.00 to order 4412\n")
-    assert re.search(r"^charge_card 4412 20.00: done \(key [0-9a-f]{16}, 1 call\(s\)\)$", said.out, re.M)
+    assert re.search(
+        r"^charge_card 4412 20.00: done \(key [0-9a-f]{16}, 1 call\(s\)\)$", said.out, re.MULTILINE
+    )
     assert "  Nothing can undo this step once it runs.\n" in said.out
     assert (said.out.splitlines()[-1], said.code) == ("Status: waiting", 3)
 
@@ -262,7 +264,8 @@ def test_who_sits_at_the_terminal_is_asked(served: Shell) -> None:
     keyboard, terminal = pty.openpty()
     chat = ["chat", "--agent", "desk", "--user", "u-21", "--as", "ana", "charge order 4414 7.00"]
     process = subprocess.Popen(
-        [CLI, *chat],
+        [*CLI, *chat],
+        cwd=ROOT,
         env=served.environment,
         stdin=terminal,
         stdout=subprocess.PIPE,

@@ -8,9 +8,8 @@ import pytest
 from runs import engine, services
 from runs.engine import advance
 from runs.errors import NotSettledYet
-from runs.models import LedgerEntry, Run
-from runs.tools.dispatch import dispatch
-from tests.factories import PERSON, answer, approve_all, question, reply, start, states
+from runs.models import LedgerEntry
+from tests.factories import PERSON, answer, approve_all, question, reply, start, states, then_die, until
 from tests.world import WORLD
 
 if TYPE_CHECKING:
@@ -29,14 +28,14 @@ def test_a_timeout_before_the_write_is_sent_again_only_once_that_is_settled(agen
     WORLD.script = {"tag": ["times out before"]}
     run = approve_all(start(agent, "tag 1"))
     assert (run.state, WORLD.calls) == ("ready", ["tag"])
-    run = _until(run, "succeeded")
+    run = until(run, "succeeded")
     assert WORLD.calls == ["tag", "tag"]
     assert LedgerEntry.objects.get(tool="tag").calls == 2
 
 
 def test_a_retry_safe_write_in_doubt_is_sent_again_under_the_same_key(agent: str) -> None:
     WORLD.script = {"pay": ["times out after", "times out before"]}
-    run = _until(start(agent, "pay 1"), "succeeded")
+    run = until(start(agent, "pay 1"), "succeeded")
     assert WORLD.calls == ["pay"] * 3
     assert (WORLD.landed, LedgerEntry.objects.filter(tool="pay").count()) == (["pay"], 1)
     assert run.steps.get().calls == 3
@@ -44,13 +43,13 @@ def test_a_retry_safe_write_in_doubt_is_sent_again_under_the_same_key(agent: str
 
 def test_after_three_calls_a_person_takes_over(agent: str) -> None:
     WORLD.script = {"pay": ["times out before"] * 3}
-    run = _until(start(agent, "pay 1"), "waiting")
+    run = until(start(agent, "pay 1"), "waiting")
     assert question(run).question == "Did pay take effect? The call was sent and no answer came back."
 
 
 def test_a_service_that_was_not_reached_is_asked_three_times_in_all(agent: str) -> None:
     WORLD.script = {"charge": ["unavailable"] * 3}
-    run = _until(approve_all(start(agent, "charge 1 40.00")), "failed")
+    run = until(approve_all(start(agent, "charge 1 40.00")), "failed")
     assert WORLD.calls == ["charge"] * 3
     assert reply(run) == "This run stopped: charge failed (Unavailable). Nothing had been done."
 
@@ -101,7 +100,7 @@ def test_send_again_sends_the_same_step_under_the_same_key(agent: str, settings:
 def test_doubt_is_sticky(agent: str) -> None:
     """ "Already done" is the common answer to a second call: it says nothing of the first."""
     WORLD.script = {"pay": ["times out after", "refuses", "refuses"]}
-    run = _until(start(agent, "pay 1"), "waiting")
+    run = until(start(agent, "pay 1"), "waiting")
     assert states(run) == {"pay": "unknown"}
 
 
@@ -113,7 +112,7 @@ def test_an_error_after_sending_is_in_doubt(agent: str) -> None:
 
 def test_a_lookup_that_fails_is_asked_again(agent: str) -> None:
     WORLD.script = {"tag": ["times out after"], "find": ["raises", "raises"]}
-    _until(approve_all(start(agent, "tag 1")), "succeeded")
+    until(approve_all(start(agent, "tag 1")), "succeeded")
     assert (WORLD.calls, len(WORLD.lookups)) == (["tag"], 3)
 
 
@@ -138,7 +137,7 @@ def test_nothing_is_undone_while_a_write_is_unknown(agent: str) -> None:
 def test_an_undo_is_done_only_when_the_world_says_so(agent: str) -> None:
     """A cancel that returns success and cancels nothing is a failed undo."""
     WORLD.script = {"mail": ["raises"], "untag": ["says yes and does nothing"]}
-    _until(approve_all(start(agent, "tag 1, then mail 1")), "rolled_back")
+    until(approve_all(start(agent, "tag 1, then mail 1")), "rolled_back")
     assert WORLD.calls == ["tag", "mail", "untag", "untag"]
 
 
@@ -147,12 +146,12 @@ def test_a_process_that_dies_in_mid_call_leaves_an_intent_and_is_looked_up(
 ) -> None:
     run = start(agent, "tag 1")
     with monkeypatch.context() as patch:
-        patch.setattr(engine, "dispatch", _then_die)
+        patch.setattr(engine, "dispatch", then_die)
         with pytest.raises(KeyboardInterrupt):
             answer(run, "approve")
     assert states(run) == {"tag": "sent"}
     time.sleep(1.1)  # the lease
-    run = _until(run, "succeeded")
+    run = until(run, "succeeded")
     assert WORLD.calls == ["tag"]
     kinds = list(run.events.values_list("kind", flat=True))
     assert "lease.taken_over" in kinds and "step.interrupted" in kinds
@@ -163,24 +162,9 @@ def test_a_write_that_was_being_sent_when_the_process_died_and_cannot_be_looked_
 ) -> None:
     run = start(agent, "charge 1 40.00")
     with monkeypatch.context() as patch:
-        patch.setattr(engine, "dispatch", _then_die)
+        patch.setattr(engine, "dispatch", then_die)
         with pytest.raises(KeyboardInterrupt):
             answer(run, "approve")
     time.sleep(1.1)
-    run = _until(run, "waiting")
+    run = until(run, "waiting")
     assert question(run).question == "Did charge take effect? It was being sent when the run stopped."
-
-
-def _then_die(*args: object) -> None:
-    dispatch(*args)  # type: ignore[arg-type]
-    raise KeyboardInterrupt
-
-
-def _until(run: Run, state: str) -> Run:
-    for _ in range(300):
-        run.refresh_from_db()
-        if run.state == state:
-            return run
-        advance(run.pk)
-        time.sleep(0.01)
-    raise AssertionError(f"{run} is {run.state}, not {state}")

@@ -16,7 +16,9 @@ from tests.world import WORLD
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def test_the_outcome_of_a_call_outlives_a_lost_connection(agent: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_outcome_of_a_call_outlives_a_lost_connection(
+    agent: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     run = start(agent, "charge 1 40.00, then mail 1")
     with monkeypatch.context() as patch:
         patch.setattr(engine, "dispatch", _and_cut(connection.connection.info.dsn))

@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from runs.engine import advance
-from runs.models import Event, LedgerEntry, Run
-from tests.factories import answer, approve_all, make_agent, question, reply, start, states
+from runs.models import Event, LedgerEntry
+from tests.factories import answer, approve_all, make_agent, question, reply, start, states, until
 from tests.world import WORLD
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -99,7 +98,7 @@ def test_an_undo_is_not_confirmed_again_and_its_check_is_on_record_before_it_is_
 def test_an_undo_that_fails_is_tried_three_more_times_and_then_a_person_is_asked(agent: str) -> None:
     WORLD.script = {"mail": ["raises"], "refund": ["raises"] * 4}
     run = approve_all(start(agent, "charge 1 40.00, then charge 2 40.00, then mail 1"))
-    run = _until_parked(run)
+    run = until(run, "stuck", "waiting")
     assert WORLD.calls.count("refund") == 4
     assert run.state == "stuck"
     assert question(run).question == (
@@ -112,7 +111,9 @@ def test_an_undo_that_fails_is_tried_three_more_times_and_then_a_person_is_asked
 
 def test_done_by_hand_goes_on_with_the_next_write(agent: str) -> None:
     WORLD.script = {"mail": ["raises"], "refund": ["raises"] * 4}
-    run = _until_parked(approve_all(start(agent, "charge 1 40.00, then charge 2 40.00, then mail 1")))
+    run = until(
+        approve_all(start(agent, "charge 1 40.00, then charge 2 40.00, then mail 1")), "stuck", "waiting"
+    )
     run = answer(run, "done_by_hand", reference="bank transfer 17")
     assert run.state == "rolled_back"
     assert WORLD.calls[-1] == "refund" and WORLD.calls.count("refund") == 5
@@ -120,7 +121,9 @@ def test_done_by_hand_goes_on_with_the_next_write(agent: str) -> None:
 
 def test_abandon_stops_the_rollback_and_lists_what_is_left(agent: str) -> None:
     WORLD.script = {"mail": ["raises"], "refund": ["raises"] * 4}
-    run = _until_parked(approve_all(start(agent, "charge 1 40.00, then charge 2 40.00, then mail 1")))
+    run = until(
+        approve_all(start(agent, "charge 1 40.00, then charge 2 40.00, then mail 1")), "stuck", "waiting"
+    )
     run = answer(run, "abandon", reason="the customer keeps both")
     assert run.state == "abandoned"
     assert reply(run).endswith("Still to undo: charge, charge.")
@@ -130,7 +133,7 @@ def test_abandon_stops_the_rollback_and_lists_what_is_left(agent: str) -> None:
 def test_best_effort_goes_on_past_a_failed_undo(tmp_path: Path) -> None:
     agent = make_agent(tmp_path, rollback="best_effort")
     WORLD.script = {"mail": ["raises"], "untag": ["raises"] * 4}
-    run = _until_parked(approve_all(start(agent, "charge 1 40.00, then tag 1, then mail 1")))
+    run = until(approve_all(start(agent, "charge 1 40.00, then tag 1, then mail 1")), "stuck", "waiting")
     assert "refund" in WORLD.calls
     assert states(run)["charge"] == "undone"
     assert question(run).tool == "untag"
@@ -150,16 +153,3 @@ def test_the_record_of_a_run_cannot_be_changed(agent: str) -> None:
         Event.objects.filter(run=run).update(actor="somebody else")
     with pytest.raises(Exception, match="Cannot update or delete"):
         Event.objects.filter(run=run).delete()
-
-
-def _until_parked(run: Run) -> Run:
-    """Carry a run on until a person is needed; the pauses between tries are short here."""
-    import time
-
-    for _ in range(200):
-        run.refresh_from_db()
-        if run.state in ("stuck", "waiting"):
-            return run
-        advance(run.pk)
-        time.sleep(0.01)
-    raise AssertionError(f"{run} is still {run.state}")

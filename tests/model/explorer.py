@@ -96,7 +96,7 @@ class Explorer:
         for before, do in self._decided(state, action):
             for move in engine_moves(self.core, self.plan, before, do):
                 self.by_engine[number] += self._reach(number, before, do, move)
-        for move in other_moves(self.plan, state, action):
+        for move in other_moves(self.core, self.plan, state, action):
             self._reach(number, state, action, move)
 
     def _decided(self, state: State, action: Action) -> list[tuple[State, Action]]:
@@ -110,7 +110,7 @@ class Explorer:
     def _reach_one(self, number: int, before: State, action: Action, move: Move) -> int:
         self.moves += 1
         said = broken_by_move(self.core, self.plan, before, action, move)
-        after = normal(move.after)
+        after = normal(move.after, before)
         reached = self.numbers.get(after)
         if reached is None:
             said = said or broken_by_state(self.plan, after) or self._normal_is_the_same(move.after, after)

@@ -37,9 +37,10 @@ What each action does. "Commits" is one transaction; a step's changes are those 
 Whenever an undo becomes `performed`, its write becomes `undone` in the same commit.
 
 A crash is followed by a take-over, which commits `outcomes.interrupted(step)` for each step that is `sent` and
-has no `doubt`. Where the recovery of its task says undo (`compensate`), the same commit does what RollBack does
-or, with `runs: keep`, HandOver. A lost lease is a crash. A crash anywhere else than around a call changes
-nothing but that, since nothing else is held in memory only.
+has no `doubt`, and `gave_up` where `gives_up` says so of a run that goes forward. A lost lease is a crash; its
+worker, if it lives, may write down later what its call did, and the engine applies `outcomes.late` to the step
+before anything else it commits, also after the end. A crash anywhere else than around a call changes nothing
+but `gave_up`, since nothing else is held in memory only.
 
 Apart from the loop, at any moment: time passes; a call on the wire lands; a person answers a parked step; the
 run is cancelled; its agent proposes a step, or closes the run; an operator undoes a run that has ended. The
@@ -47,9 +48,10 @@ first word of a move's name says whose it is.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from functools import cache
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from runs import next_action as _next_action
@@ -78,6 +80,8 @@ QUESTIONS = {"confirm": StepState.NEEDS_APPROVAL, "outcome": StepState.UNKNOWN, 
 ONCE_BACKWARD = frozenset({RunState.ROLLED_BACK, RunState.ABANDONED, RunState.FAILED})
 BUDGET, UNDO_BUDGET = 3, 4
 UNREACHED = "?"
+_RUN_FIELDS = [field.name for field in fields(RunView)]
+_RUN_VALUES, _STEPS = attrgetter(*_RUN_FIELDS), _RUN_FIELDS.index("steps")
 
 
 @dataclass(frozen=True)
@@ -85,11 +89,13 @@ class Core:
     """The functions under test: the real ones, or the same with one rule taken out."""
 
     next_action: Callable[[RunView], Action] = _next_action.next_action
+    gives_up: Callable[..., bool] = _next_action.gives_up
     sending: Callable[..., dict[str, Any]] = outcomes.sending
     called: Callable[..., dict[str, Any]] = outcomes.called
     looked_up: Callable[..., dict[str, Any]] = outcomes.looked_up
     interrupted: Callable[..., dict[str, Any]] = outcomes.interrupted
     settled: Callable[..., dict[str, Any]] = outcomes.settled
+    late: Callable[..., dict[str, Any]] = outcomes.late
 
 
 @dataclass(frozen=True)
@@ -104,7 +110,10 @@ class Plan:
     tools: tuple[tuple[Tool, ...], ...]
     modes: tuple[str, ...] = ("atomic", "keep")
     rollbacks: tuple[str, ...] = ("ordered", "best_effort")
+    keys: str = "step"  # or action: another run of the ticket may have done it, or be at it
     opened: bool = False  # its agent proposes the steps one by one
+    recoveries: tuple[str, ...] = ("resume", "compensate")
+    late: bool = True  # a worker that lost the run may still write down what its call did
     faults: int = -1  # how many may happen; -1: any number
     best_effort_faults: int = -1  # how many may happen from a best-effort rollback on
     truthful: bool = True
@@ -120,7 +129,6 @@ class State(NamedTuple):
     run: RunView
     keys: tuple[Key, ...]
     faults: int = -1
-    died: bool = False  # handed over by a recovery that does not resume
     mode_open: bool = False  # `runs: atomic` or keep: it has not mattered yet
 
     def spend(self, faults: int) -> "State":
@@ -146,6 +154,7 @@ def start(plan: Plan) -> State:
         steps=steps,
         mode=plan.modes[0],
         rollback=plan.rollbacks[0],
+        keys=plan.keys,
         opened=plan.opened,
     )
     return State(run, tuple(Key() for _ in steps), plan.faults, mode_open=len(plan.modes) > 1)
@@ -192,7 +201,7 @@ def choices(plan: Plan, state: State) -> list[Move]:
 
 def _with_step(state: State, index: int, step: StepView) -> State:
     steps = state.run.steps
-    return state._replace(run=replace(state.run, steps=(*steps[:index], step, *steps[index + 1 :])))
+    return state._replace(run=with_steps(state.run, (*steps[:index], step, *steps[index + 1 :])))
 
 
 def modes(plan: Plan, state: State) -> list[State]:
@@ -251,6 +260,13 @@ def engine_moves(core: Core, plan: Plan, state: State, action: Action) -> Iterat
             return
 
 
+def with_steps(run: RunView, steps: tuple[StepView, ...]) -> RunView:
+    """The run with these steps: `dataclasses.replace`, at a third of its price."""
+    values = list(_RUN_VALUES(run))
+    values[_STEPS] = steps
+    return RunView(*values)
+
+
 @cache
 def become(step: StepView, changes: tuple[tuple[str, Any], ...]) -> StepView:
     """The step with these changes; the same object for the same ones."""
@@ -267,7 +283,7 @@ def _step(name: str, state: State, number: int, changes: dict[str, Any], faults:
         write = steps[after.undoes - 1]
         steps[after.undoes - 1] = replace(write, state=StepState.UNDONE)
         moved.append((write.number, write.state, StepState.UNDONE))
-    run = replace(state.run, steps=tuple(steps))
+    run = with_steps(state.run, tuple(steps))
     return Move(name, state._replace(run=run).spend(faults), tuple(moved))
 
 
@@ -282,14 +298,23 @@ def _key(state: State, number: int, key: Key) -> State:
 def _check(plan: Plan, state: State, step: StepView) -> Iterator[Move]:
     tool, number = tool_of(plan, step), step.number
     confirm = tool.confirm and not step.undoes
-    approved = not confirm or state.keys[number - 1].approved
-    verdict = "allowed" if approved else "ask"
-    yield _step(f"engine checks {number}: {verdict}", state, number, {"check": verdict})
+    key = state.keys[number - 1]
+    verdict = "ask" if confirm and not key.approved else "allowed"
+    yield _checked(state, number, verdict)
     if state.faults:
-        yield _step(f"engine checks {number}: refused", state, number, {"check": "refused"}, 1)
-        if confirm and approved:
-            changed = _key(state, number, state.keys[number - 1]._replace(approved=False))
-            yield _step(f"engine checks {number}: changed, ask", changed, number, {"check": "ask"}, 1)
+        yield _checked(state, number, "refused", faults=1)
+        if confirm and key.approved:
+            changed = _key(state, number, key._replace(approved=False))
+            yield _checked(changed, number, "ask", "the call is not the one that was approved", faults=1)
+    if plan.keys == "action" and tool.writes and not step.undoes and not step.calls:
+        done = _key(state, number, key._replace(landed=1))
+        yield _checked(done, number, "replayed", "another run did it", replayed=True)
+        yield _checked(state, number, "busy", "another run is at it")
+
+
+def _checked(state: State, number: int, verdict: str, why: str = "", faults: int = 0, **more: Any) -> Move:
+    name = f"engine checks {number}: {verdict}{f' ({why})' if why else ''}"
+    return _step(name, state, number, {"check": verdict} | more, faults)
 
 
 def _send(core: Core, plan: Plan, state: State, step: StepView) -> Iterator[Move]:
@@ -302,26 +327,33 @@ def _send(core: Core, plan: Plan, state: State, step: StepView) -> Iterator[Move
     intent = _then(allowed, intent)._replace(sent=number)
     sent = intent.after.run.steps[number - 1]
     for way in world.ways_of_a_call(tool, step.undoes is not None, state.keys[number - 1]):
-        if way.faults and not state.faults:
+        if (way.faults and not state.faults) or (way.key.theirs and not plan.late):
             continue
-        there = _key(intent.after, number, way.key)
-        name = f"engine sends {number}: {way.name}"
+        there, name = _key(intent.after, number, way.key), f"engine sends {number}: {way.name}"
         if way.verdict:
             changes = core.called(sent, way.verdict, NOW, PAUSE * TICK)
+            changes["reason"] = way.verdict if way.verdict in ("refused", "raised") else ""
             yield _then(intent, _step(name, there, number, changes, way.faults))
-            continue
-        resumed = _then(intent, _step(name, there, number, core.interrupted(sent), way.faults))
-        yield resumed
-        if state.run.state not in RUN_BACKWARD:
-            yield from compensated(plan, resumed)
+        else:
+            after = _then(intent, _step(name, there, number, {}, way.faults))
+            yield from (_then(after, over) for over in taken_over(core, plan, after))
 
 
-def compensated(plan: Plan, resumed: Move) -> Iterator[Move]:
-    """The take-over of a run whose recovery says undo; with `runs: keep`, a ticket."""
-    for state in modes(plan, resumed.after):
-        to = RunState.HANDED_OVER if state.run.mode == "keep" else RunState.ROLLING_BACK
-        name = f"{resumed.name}, recovery does not resume"
-        yield _then(resumed, _end_forward(name, state, to, died=True))
+def taken_over(core: Core, plan: Plan, crash: Move) -> Iterator[Move]:
+    """Another worker finds the run, and its task says how it is to be recovered."""
+    move = crash
+    for step in crash.after.run.steps:
+        if step.state is StepState.SENT and not step.doubt:
+            move = _then(move, _step(crash.name, move.after, step.number, core.interrupted(step)))
+    run = move.after.run
+    for recovery in plan.recoveries:
+        if run.state not in RUN_BACKWARD and core.gives_up(run, recovery, overdue=False):
+            gave_up = move.after._replace(run=replace(run, gave_up=True))
+            yield Move(f"{crash.name} (recovery: {recovery})", gave_up, move.changes)
+        else:
+            yield move
+        if run.state in RUN_BACKWARD:
+            return
 
 
 def _look_up(core: Core, state: State, step: StepView) -> Iterator[Move]:
@@ -356,19 +388,19 @@ def _undo(plan: Plan, state: State, write: StepView) -> Iterator[Move]:
             lookup=tool.lookup,
             budget=UNDO_BUDGET,
         )
-        after = state._replace(run=replace(run, steps=(*run.steps, step)), keys=(*state.keys, Key()))
+        after = state._replace(run=with_steps(run, (*run.steps, step)), keys=(*state.keys, Key()))
         yield Move(f"engine undoes {write.number} by {tool.name} as {step.number}", after)
     if state.faults:
         yield _step(f"engine cannot bind the undo of {write.number}", state, write.number, {"undo": ""}, 1)
 
 
-def _end_forward(name: str, state: State, to: RunState, died: bool = False) -> Move:
+def _end_forward(name: str, state: State, to: RunState) -> Move:
     """RollBack and HandOver: what was not sent never will be; an undo that was abandoned is tried anew."""
     run = state.run
     steps = [_stopped(step) for step in run.steps]
     moved = _moved(run.steps, steps)
     run = replace(run, state=to, steps=tuple(steps), undo_requested=False)
-    return Move(name, state._replace(run=run, died=died and to is RunState.HANDED_OVER), moved)
+    return Move(name, state._replace(run=run), moved)
 
 
 def _stopped(step: StepView) -> StepView:
@@ -400,9 +432,10 @@ def _moved(before: Iterable[StepView], after: Iterable[StepView]) -> tuple[tuple
 # Everything else ----------------------------------------------------------------------------------------------
 
 
-def other_moves(plan: Plan, state: State, action: Action) -> Iterator[Move]:
+def other_moves(core: Core, plan: Plan, state: State, action: Action) -> Iterator[Move]:
     """What may happen at any moment, whoever holds the run; nobody does while it waits."""
     yield from _the_world(plan, state)
+    yield from _late_outcomes(core, plan, state)
     yield from _people(plan, state)
     yield from _the_agent(plan, state)
     run = state.run
@@ -410,7 +443,7 @@ def other_moves(plan: Plan, state: State, action: Action) -> Iterator[Move]:
         cancelled = state._replace(run=replace(run, cancelled=True)).spend(1)
         yield Move("person cancels the run", cancelled)
     if run.state is RunState.RUNNING and state.faults and not isinstance(action, Wait):
-        yield from compensated(plan, Move("crash", state.spend(1)))
+        yield from taken_over(core, plan, Move("crash", state.spend(1)))
     if run.state in RUN_ENDS and not run.undo_requested:
         asked = state._replace(run=replace(run, undo_requested=True))
         yield Move("person asks to undo the run", asked)
@@ -424,13 +457,28 @@ def _the_world(plan: Plan, state: State) -> Iterator[Move]:
     if _something_lies_ahead(state):
         steps = tuple(_tick(step) for step in state.run.steps)
         keys = tuple(world.tick(key) for key in state.keys)
-        yield Move("world: time passes", state._replace(run=replace(state.run, steps=steps), keys=keys))
+        yield Move("world: time passes", state._replace(run=with_steps(state.run, steps), keys=keys))
+
+
+def _late_outcomes(core: Core, plan: Plan, state: State) -> Iterator[Move]:
+    """What a worker that has lost the run hears, and what it writes down; the engine reads that at once."""
+    for step, key in zip(state.run.steps, state.keys, strict=True):
+        if key.theirs:
+            for verdict, heard in world.late_answers(key, tool_of(plan, step)):
+                name = f"world: the call of {step.number} ends, {verdict}, and its worker has lost the run"
+                yield Move(name, _key(state, step.number, heard))
+        for verdict in key.reports:
+            read = _key(state, step.number, key._replace(reports=()))
+            name = f"late outcome of {step.number}: {verdict}"
+            yield _step(name, read, step.number, core.late(step, verdict))
 
 
 def _something_lies_ahead(state: State) -> bool:
     times = ((step.due_at, step.settles_at, step.resend_until) for step in state.run.steps)
+    if any(step.check == "busy" for step in state.run.steps):
+        return True
     return any(at and at > NOW for three in times for at in three) or any(
-        key.wire or key.memory > 0 for key in state.keys
+        key.wire or key.theirs or key.memory > 0 for key in state.keys
     )
 
 
@@ -440,6 +488,8 @@ def _nearer(at: datetime | None) -> datetime | None:
 
 @cache
 def _tick(step: StepView) -> StepView:
+    if step.check == "busy":
+        return replace(step, check="")  # released, and checked again when it is claimed again
     if not (step.due_at or step.settles_at or step.resend_until):
         return step
     due = _nearer(step.due_at)
@@ -484,6 +534,6 @@ def _the_agent(plan: Plan, state: State) -> Iterator[Move]:
         return
     if len(run.steps) < len(plan.tools):
         steps = (*run.steps, _unreached(len(run.steps) + 1))
-        after = state._replace(run=replace(run, steps=steps), keys=(*state.keys, Key()))
+        after = state._replace(run=with_steps(run, steps), keys=(*state.keys, Key()))
         yield Move(f"agent proposes {len(steps)}", after)
     yield Move("agent closes the run", state._replace(run=replace(run, opened=False)))

@@ -2,14 +2,15 @@
 
 * Of a step that has ended (but an abandoned undo, which may be tried anew) the core reads its number, state, whether it writes, undo and what it undoes, no
   more. `explorer` asserts for each that the core's next action is the same before and after.
-* Calls and budget are only ever compared with each other: what counts is how many calls are left.
+* Of calls and budget it counts how many calls are left, and whether there was none, one or more.
 * Time is relative (`world.NOW` stands still): what has passed has passed.
 * A crash and an answer that does not come are the same doubt; what a step holds of its last sending (when it
   settles, what was said of it) is read only while it is in flight.
 * Once a run no longer goes forward, neither a cancel, nor `runs: atomic` or keep, nor whether its agent was done is read.
 * Of calls on the wire to a service that honours their key only the first to land does anything: with the effect
   there none of them matters, without it only the one that can land last.
-* Once a person has said 'send again', it no longer matters how often the effect is there.
+* Once a person has said 'send again', it no longer matters how often the effect is there; where it was not
+  there and cannot come any more, the word is forgotten.
 * A key that left nothing in the world and on the wire, of a step that will not be sent, is a fresh key.
 """
 
@@ -19,10 +20,11 @@ from typing import Any
 
 from runs.states import IN_FLIGHT, RunState, StepState
 from runs.view import StepView
-from tests.model.loop import ABSENT, BUDGET, UNDO_BUDGET, State
+from tests.model.loop import ABSENT, State, with_steps
 from tests.model.world import Key
 
 FRESH = Key()
+MAY_BE_UNDONE = frozenset({StepState.PERFORMED, StepState.NOT_PERFORMED, StepState.FAILED})
 
 
 def honours_keys(step: StepView) -> bool:
@@ -30,31 +32,34 @@ def honours_keys(step: StepView) -> bool:
     return "keys" in step.tool or step.retry_safe
 
 
-def normal(state: State) -> State:
-    """The same state, without what can no longer matter."""
+def normal(state: State, before: State | None = None) -> State:
+    """The same state, without what can no longer matter; what has not changed since `before` is normal already."""
     run = state.run
-    keys = tuple(_key(step, key) for step, key in zip(run.steps, state.keys, strict=True))
-    steps = tuple(_step(step, bool(key.wire)) for step, key in zip(run.steps, keys, strict=True))
-    same = all(new is old for new, old in zip(steps, run.steps, strict=True))
-    if run.state is not RunState.RUNNING and (
-        run.cancelled or run.opened or run.mode != "atomic" or state.mode_open
-    ):
-        run = replace(run, steps=steps, cancelled=False, opened=False, mode="atomic")
-        return state._replace(run=run, keys=keys, mode_open=False)
-    return state._replace(run=run if same else replace(run, steps=steps), keys=keys)
+    steps, keys = list(run.steps), list(state.keys)
+    for index, (step, key) in enumerate(zip(run.steps, state.keys, strict=True)):
+        if before and index < len(before.keys) and step is before.run.steps[index] and key is before.keys[index]:
+            continue
+        keys[index] = _key(step, key)
+        steps[index] = _step(step, bool(keys[index].wire or keys[index].theirs), run.keys == "action")
+    if any(new is not old for new, old in zip(steps, run.steps, strict=True)):
+        run = with_steps(run, tuple(steps))
+    if run.state is not RunState.RUNNING and (run.cancelled or run.opened):
+        run = replace(run, cancelled=False, opened=False)
+    return State(run, tuple(keys), state.faults, state.mode_open)
 
 
 @cache
-def _step(step: StepView, wire: bool) -> StepView:
+def _step(step: StepView, wire: bool, reason: bool) -> StepView:
     if step.ended and not _abandoned(step):
-        return _ended(step, wire)
-    full = UNDO_BUDGET if step.undoes else BUDGET
-    left = step.budget - step.calls
+        return _ended(step, wire, reason)
+    calls = min(step.calls, 2)
     changes: dict[str, Any] = {}
-    if step.budget != full and 0 <= left <= full:
-        changes |= {"budget": full, "calls": full - left}
+    if step.calls != calls:
+        changes |= {"calls": calls, "budget": calls + step.budget - step.calls}
     if step.doubt == "interrupted" or (step.doubt and _abandoned(step)):
         changes["doubt"] = "" if _abandoned(step) else "no_answer"
+    if not reason and step.reason:
+        changes["reason"] = ""
     if step.state not in IN_FLIGHT and (step.settles_at or step.said or step.lookups):
         changes |= {"settles_at": None, "said": "", "lookups": 0}
     return replace(step, **changes) if changes else step
@@ -64,15 +69,23 @@ def _abandoned(step: StepView) -> bool:
     return step.undoes is not None and step.state is StepState.CANCELLED
 
 
-def _ended(step: StepView, wire: bool) -> StepView:
+def _ended(step: StepView, wire: bool, reason: bool) -> StepView:
+    looked_at = step.state is StepState.NOT_PERFORMED and step.lookup and bool(step.doubt)
     plain = StepView(
         step.number,
         step.state,
-        step.tool if wire else "",
+        step.tool if wire or looked_at else "",
         writes=step.writes,
-        undo=step.undo if step.state is StepState.PERFORMED else "",
+        undo=step.undo if step.state in MAY_BE_UNDONE else "",
         undoes=step.undoes,
         irreversible=step.irreversible,
+        lookup=looked_at or (bool(step.undoes) and step.lookup),
+        doubt="no_answer" if looked_at else "",
+        said=step.said if looked_at else "",
+        lookups=step.lookups if looked_at else 0,
+        due_at=step.due_at if looked_at else None,
+        replayed=step.replayed,
+        reason=step.reason if reason else "",
     )
     return step if step == plain else plain
 
@@ -81,10 +94,11 @@ def _ended(step: StepView, wire: bool) -> StepView:
 def _key(step: StepView, key: Key) -> Key:
     if key.wire and key.memory < 0 and honours_keys(step):
         key = key._replace(wire=() if key.landed else key.wire[-1:])
-    if key.again and key.landed:
-        key = key._replace(wire=(), landed=1)
+    if key.again and not key.theirs and (key.landed or not key.wire):
+        key = key._replace(wire=(), landed=min(key.landed, 1), again=key.landed > 0)
     if not step.ended or _abandoned(step):
         return key
-    if step.state in ABSENT and not key.landed and not key.wire:
+    if step.state in ABSENT and not (key.landed or key.wire or key.theirs or key.reports):
         return FRESH
-    return key._replace(approved=False, again=key.again and bool(key.wire), memory=key.memory if key.wire else -1)
+    alive = bool(key.wire or key.theirs)
+    return key._replace(approved=False, again=key.again and alive, memory=key.memory if alive else -1)

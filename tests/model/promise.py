@@ -49,7 +49,7 @@ def _record(step: StepView, key: Key) -> str:
         return ""  # said, and not read by the engine yet
     if step.state in ABSENT and key.landed:
         return f"record = world: {step.number} is {step.state} and took effect"
-    if step.state in ABSENT and key.wire:
+    if step.state in ABSENT and (key.wire or key.theirs):
         return f"settled: {step.number} is {step.state} and a call of it is still on the wire"
     if step.state in (StepState.PERFORMED, StepState.UNDONE) and not key.landed:
         return f"record = world: {step.number} is {step.state} and took no effect"
@@ -63,9 +63,8 @@ def _undone_once(state: State) -> str:
 
 def _at_the_end(plan: Plan, state: State) -> str:
     run, end = state.run, state.run.state
-    handed_over_alive = end is RunState.HANDED_OVER and state.died
     for step in run.steps:
-        if not step.ended and not handed_over_alive:
+        if not step.ended:
             return f"the end: {end} with step {step.number} {step.state}"
     if end is RunState.SUCCEEDED:
         return _succeeded(plan, state)
@@ -75,8 +74,9 @@ def _at_the_end(plan: Plan, state: State) -> str:
         return f"the end: {end} with an undo that was not performed"
     if end is RunState.FAILED and any(key.landed for key in state.keys) and plan.truthful:
         return "the end: failed says that nothing had been done"
-    if end is RunState.HANDED_OVER and any(run.undos):
-        return "the end: keep undid something"
+    undone = run.mode == "atomic" and run.gave_up
+    if end is RunState.HANDED_OVER and undone and any(step.to_undo for step in run.forward):
+        return "the end: died, and a write is left that can be undone"
     if end is RunState.ABANDONED and not any(step.state is StepState.CANCELLED for step in run.undos):
         return "the end: abandoned by nobody"
     return ""
@@ -117,7 +117,7 @@ def _doubt_is_sticky(plan: Plan, before: State, move: Move) -> str:
     for old, new in zip(before.run.steps, move.after.run.steps, strict=False):
         if not old.doubt or old.state not in IN_FLIGHT or (new.doubt and new.state in IN_FLIGHT):
             continue
-        said = "person says" in move.name or old.answer
+        said = "person says" in move.name or "late" in move.name or old.answer
         if new.state is StepState.PERFORMED or "looks" in move.name or said or old.said == "did_not_happen":
             continue
         return f"doubt is sticky: {old.number} {old.state} -> {new.state}, doubt {new.doubt!r}"
@@ -140,7 +140,7 @@ def _sending(plan: Plan, before: State, move: Move) -> str:
         return f"checked: {number} was called and its check said {old.check!r}"
     if tool.confirm and not old.undoes and not before.keys[number - 1].approved:
         return f"approved: {number} was called and nobody had approved it"
-    if old.undoes is None and (run.cancelled or run.state in RUN_BACKWARD):
+    if old.undoes is None and (run.cancelled or run.gave_up or run.state in RUN_BACKWARD):
         return f"stopped: {number} was called although the run was stopping"
     return _undo_sent(before, old) if old.undoes else ""
 
@@ -185,7 +185,8 @@ def broken_at_rest(core: Core, state: State, wait: Wait) -> str:
         return f"stuck: waits for {wait.on!r}"
     if wait.on == "person" and not any(step.state in PARKED and not step.answer for step in run.steps):
         return "stuck: waits for a person, and nothing is asked"
-    if wait.on == "time" and (wait.until is None or wait.until <= NOW):
+    busy = any(step.check == "busy" for step in run.steps)
+    if wait.on == "time" and not busy and (wait.until is None or wait.until <= NOW):
         return "stuck: waits for a time that does not come"
     if wait.on == "agent" and not run.opened:
         return "stuck: waits for an agent that is done"

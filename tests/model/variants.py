@@ -34,11 +34,13 @@ def core_with(edits: Iterable[Edit]) -> Core:
     core, learnt = (_run(name, sources[name]) for name in ("next_action", "outcomes"))
     return Core(
         core["next_action"],
+        core["gives_up"],
         learnt["sending"],
         learnt["called"],
         learnt["looked_up"],
         learnt["interrupted"],
         learnt["settled"],
+        learnt["late"],
     )
 
 

@@ -41,6 +41,8 @@ class Key(NamedTuple):
     approved: bool = False  # a person approved the call as it is now
     again: bool = False  # a person said 'send again'
     lied: bool = False  # a person said what is not so
+    theirs: tuple[int, ...] = ()  # ticks left to calls of a worker that has lost the run and does not know yet
+    reports: tuple[str, ...] = ()  # what such workers have heard, and have not written down yet
 
 
 class Answered(NamedTuple):
@@ -73,6 +75,7 @@ def tick(key: Key) -> Key:
     """Time passes: a call that was on the wire for `settle_after` never lands."""
     return key._replace(
         wire=tuple(left - 1 for left in key.wire if left > 1),
+        theirs=tuple(left - 1 for left in key.theirs if left > 1),
         memory=key.memory - 1 if key.memory > 0 else key.memory,
     )
 
@@ -83,6 +86,15 @@ def landings(key: Key, tool: Tool) -> Iterator[Key]:
         rest = list(key.wire)
         rest.remove(left)
         yield land(key._replace(wire=tuple(rest)), tool)
+
+
+def late_answers(key: Key, tool: Tool) -> Iterator[tuple[str, Key]]:
+    """The call of a worker that has lost the run ends: it has an answer to write down."""
+    if key.theirs:
+        over = key._replace(theirs=key.theirs[1:])
+        yield "performed", land(over, tool)._replace(reports=(*key.reports, "performed"))
+        for verdict in ("refused", "unavailable"):
+            yield verdict, over._replace(reports=(*key.reports, verdict))
 
 
 def ways_of_a_call(tool: Tool, undoes: bool, before: Key) -> Iterator[Answered]:
@@ -101,6 +113,8 @@ def ways_of_a_call(tool: Tool, undoes: bool, before: Key) -> Iterator[Answered]:
     yield Answered("timeout, still on the wire", on_the_wire(key), "in_doubt")
     yield Answered("crash after the effect", done, "")
     yield Answered("crash, still on the wire", on_the_wire(key), "")
+    if not before.theirs and not before.reports:
+        yield Answered("lost lease, its worker still calls", key._replace(theirs=(SETTLE,)), "")
     if undoes and tool.lookup:
         yield Answered("says yes and changes nothing", key, "performed")
 

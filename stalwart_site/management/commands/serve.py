@@ -11,6 +11,7 @@ from django.db import Error as DatabaseError
 from runs.demo import LOGINS, PASSWORD
 from stalwart_site.embedded_postgres import EmbeddedPostgresError
 from stalwart_site.house import House, HouseError, Plan
+from stalwart_site.ports import port_number
 from stalwart_site.processes import StopSignals
 from stalwart_site.state_folder import StateFolderError
 
@@ -24,16 +25,21 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
         parser.add_argument(
-            "--port", type=int, default=8700, help="port of the console (default: %(default)s)"
+            "--port", type=port_number, default=8700, help="port of the console (default: %(default)s)"
         )
         parser.add_argument(
             "--services-port",
-            type=int,
+            type=port_number,
             default=8701,
             help="port of the practice services (default: %(default)s)",
         )
         parser.add_argument(
-            "--workers", type=int, default=settings.WORKERS, help="worker processes (default: %(default)s)"
+            "--workers",
+            type=int,
+            choices=range(1, 65),
+            metavar="N",
+            default=settings.WORKERS,
+            help="worker processes (default: %(default)s)",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from stalwart_site import ports
+from stalwart_site.ports import port_number
 from stalwart_site.web_server import run
 
 
@@ -17,7 +18,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
-        parser.add_argument("--port", type=int, default=8700, help="port (default: %(default)s)")
+        parser.add_argument("--port", type=port_number, default=8700, help="port (default: %(default)s)")
         parser.add_argument(
             "--processes", type=int, default=1, help="worker processes (default: %(default)s)"
         )
@@ -27,7 +28,7 @@ class Command(BaseCommand):
         host, port = options["host"], options["port"]
         try:
             free = ports.is_free(host, port)
-        except (OSError, OverflowError) as error:
+        except OSError as error:
             raise CommandError(f"cannot listen on {host}:{port}: {error}") from error
         if not free:
             raise CommandError(
