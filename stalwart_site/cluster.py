@@ -28,8 +28,7 @@ from django.db import DatabaseError, connections
 from django.db.models import Count, Max, Q
 from django.db.models.functions import Now
 
-from runs import workers
-from runs import draining
+from runs import draining, workers
 from stalwart_site.processes import (
     FIRST_PAUSE,
     LONGEST_PAUSE,

@@ -21,6 +21,8 @@ def console(processes: Processes, services: Services) -> str:
     """The address of the console, with the demo people, on fresh books."""
     httpx.post(f"{services.url}/reset", trust_env=False).raise_for_status()
     make_logins()
+    # In a process of its own: here the settings name static files without their manifest (tests/conftest.py).
+    assert processes.start("collectstatic", "--noinput", "--verbosity", "0").process.wait(60) == 0
     url = processes.web()
     processes.worker()
     processes.sweep()

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from runs import engine, services
+from runs import calls, services
 from runs.engine import advance
 from runs.errors import NotSettledYet
 from runs.models import LedgerEntry
@@ -146,7 +146,7 @@ def test_a_process_that_dies_in_mid_call_leaves_an_intent_and_is_looked_up(
 ) -> None:
     run = start(agent, "tag 1")
     with monkeypatch.context() as patch:
-        patch.setattr(engine, "dispatch", then_die)
+        patch.setattr(calls, "dispatch", then_die)
         with pytest.raises(KeyboardInterrupt):
             answer(run, "approve")
     assert states(run) == {"tag": "sent"}
@@ -162,7 +162,7 @@ def test_a_write_that_was_being_sent_when_the_process_died_and_cannot_be_looked_
 ) -> None:
     run = start(agent, "charge 1 40.00")
     with monkeypatch.context() as patch:
-        patch.setattr(engine, "dispatch", then_die)
+        patch.setattr(calls, "dispatch", then_die)
         with pytest.raises(KeyboardInterrupt):
             answer(run, "approve")
     time.sleep(1.1)

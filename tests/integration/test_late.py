@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from runs import engine
+from runs import calls
 from runs.engine import advance
 from runs.models import Attempt, Run
 from runs.tools.dispatch import Outcome, dispatch
@@ -29,7 +29,7 @@ def _lose_the_run_in_mid_call(monkeypatch: pytest.MonkeyPatch, run: Run, *then: 
             answer(run, said)
         return outcome
 
-    monkeypatch.setattr(engine, "dispatch", slow)
+    monkeypatch.setattr(calls, "dispatch", slow)
     answer(run, "approve")
     run.refresh_from_db()
     return run
@@ -53,7 +53,8 @@ def test_a_late_success_after_a_person_said_otherwise_is_undone_and_opens_a_tick
     assert run.state == "failed"
     run = until(run, "rolled_back")
     assert (WORLD.calls, run.handover_reason) == (["charge", "refund"], "late_outcome")
-    assert run.messages.filter(role="agent").last().text.endswith("Undone, latest first: charge (by refund).")
+    replies = run.messages.filter(role="agent").values_list("text", flat=True)
+    assert list(replies)[-1].endswith("Undone, latest first: charge (by refund).")
 
 
 def test_a_late_failure_of_the_only_attempt_settles_it(agent: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ import psycopg
 import pytest
 from django.db import connection
 
-from runs import engine, heartbeat
+from runs import calls, heartbeat
 from runs.models import Run
 from runs.tools.dispatch import Outcome, dispatch
 from tests.factories import answer, approve_all, start, states
@@ -21,7 +21,7 @@ def test_the_outcome_of_a_call_outlives_a_lost_connection(
 ) -> None:
     run = start(agent, "charge 1 40.00, then mail 1")
     with monkeypatch.context() as patch:
-        patch.setattr(engine, "dispatch", _and_cut(connection.connection.info.dsn))
+        patch.setattr(calls, "dispatch", _and_cut(connection.connection.info.dsn))
         run = answer(run, "approve")
     assert states(run) == {"charge": "performed", "mail": "needs_approval"}
     approve_all(run)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from runs import draining, engine
+from runs import calls, draining
 from runs.engine import advance
 from runs.models import Run
 from tests.factories import answer, approve_all, make_agent, reply, start, states, then_die, until
@@ -23,7 +23,7 @@ TASKS = {
 def _die(monkeypatch: pytest.MonkeyPatch, run: Run) -> Run:
     """The worker dies in the call that the open question is about; a second passes."""
     with monkeypatch.context() as patch:
-        patch.setattr(engine, "dispatch", then_die)
+        patch.setattr(calls, "dispatch", then_die)
         with pytest.raises(KeyboardInterrupt):
             answer(run, "approve")
     time.sleep(1.1)
@@ -42,7 +42,7 @@ def test_resume_until_act_resumes_while_nothing_is_written(
 ) -> None:
     agent = make_agent(tmp_path, tasks=TASKS)
     with monkeypatch.context() as patch:
-        patch.setattr(engine, "dispatch", then_die)
+        patch.setattr(calls, "dispatch", then_die)
         with pytest.raises(KeyboardInterrupt):
             start(agent, "read 1, then tag 1", task="returns")
     time.sleep(1.1)

@@ -1,0 +1,111 @@
+"""The calls that leave the process: a tool's sending, and a lookup. Each is recorded before, and after.
+
+`send` and `look` run inside the engine's transaction; `act` outside any; `record` inside the next one.
+"""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from django.conf import settings
+
+from runs import ledger, outcomes
+from runs.agentfile import AgentSpec
+from runs.endings import open_ticket
+from runs.loading import step_view
+from runs.models import Attempt, Step
+from runs.moves import after_move
+from runs.states import StepState
+from runs.tools.dispatch import Outcome, dispatch
+from runs.tools.lookups import Answer, look_up
+from runs.tools.registry import Call, Tool
+from runs.transitions import Held, record
+
+
+@dataclass
+class Sending:
+    """A recorded intent: the call that is about to leave."""
+
+    step: int
+    attempt: Attempt
+    tool: Tool
+    args: dict[str, Any]
+    call: Call
+    outcome: Outcome | None = None
+
+    def act(self) -> None:
+        """Call the tool. Never inside a transaction."""
+        self.outcome = dispatch(self.tool, self.args, self.call)
+
+    def record(self, held: Held, spec: AgentSpec) -> None:
+        """Write down what became of it."""
+        assert self.outcome is not None
+        step = held.step(self.step)
+        view = step_view(held, step, spec)
+        changes = outcomes.called(view, self.outcome.verdict, held.now, pause(view.calls))
+        ledger.settle(held, step, self.attempt, self.outcome, changes)
+        after_move(held, step)
+
+
+@dataclass
+class Looking:
+    """A question to the service: what became of this key?"""
+
+    step: int
+    tool: Tool
+    call: Call
+    answer: Answer | None = None
+
+    def act(self) -> None:
+        """Ask. Never inside a transaction."""
+        self.answer = look_up(self.tool, self.call)
+
+    def record(self, held: Held, spec: AgentSpec) -> None:
+        """Write down what it said."""
+        assert self.answer is not None
+        step = held.step(self.step)
+        view = step_view(held, step, spec)
+        changes = outcomes.looked_up(view, self.answer.said, held.now, pause(view.lookups + 1))
+        said = (
+            {"said": self.answer.said, "error": self.answer.error}
+            if self.answer.error
+            else {"said": self.answer.said}
+        )
+        record(held, "step.looked_up", step, data=said)
+        if step.state == StepState.NOT_PERFORMED and changes.get("state") is StepState.PERFORMED:
+            open_ticket(held, "late_outcome")
+        ledger.apply(held, step, changes, result=self.answer.result)
+        after_move(held, step)
+
+
+Job = Sending | Looking
+
+
+def send(held: Held, step: Step, spec: AgentSpec) -> Sending:
+    tool, ruling = spec.catalogue[step.tool], held.rulings.pop(step.number)
+    attempt = ledger.intend(held, step, step_view(held, step, spec), tool, ruling.version)
+    return Sending(step.number, attempt, tool, step.args, _call(held, step, tool))
+
+
+def look(held: Held, step: Step, spec: AgentSpec) -> Looking:
+    tool = spec.catalogue[step.tool]
+    assert tool.lookup is not None
+    return Looking(step.number, spec.catalogue[tool.lookup], _call(held, step, tool))
+
+
+def _call(held: Held, step: Step, tool: Tool) -> Call:
+    assert step.entry is not None
+    return Call(
+        key=step.entry.key,
+        tool=step.tool,
+        run=held.run.name,
+        step=step.number,
+        attempt=step.calls,
+        timeout=ledger.timeout_of(tool),
+        retry_safe=tool.retry_safe,
+        fault=held.run.faults.get(step.tool, ""),
+    )
+
+
+def pause(calls: int) -> timedelta:
+    return outcomes.back_off(calls, timedelta(seconds=settings.RETRY_SECONDS))

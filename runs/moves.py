@@ -1,0 +1,117 @@
+"""What the engine does to steps that needs nothing from outside: check, settle, add an undo, cancel."""
+
+from runs import ledger, outcomes
+from runs.agentfile import AgentSpec
+from runs.loading import step_view
+from runs.models import Step, Thread
+from runs.rulebook import Ruling, check
+from runs.states import UNSENT, EntryState, StepState
+from runs.tools.bindings import Unbindable, bind
+from runs.tools.registry import Tool
+from runs.transitions import ENGINE, Held, change, move_step, record
+
+UNDO_BUDGET = 4  # an undo has four sends in all
+
+
+def check_step(held: Held, step: Step, spec: AgentSpec) -> None:
+    tool = spec.catalogue.get(step.tool)
+    ruling = check(spec, tool, step)
+    if ruling.verdict != "refused" and tool is not None:
+        ruling = _done_before(held, step, tool, ruling.version) or ruling
+    if ruling.verdict == "ask" and _was_approved(step, tool):
+        ruling = Ruling("allowed", "approved", ruling.version)
+    held.rulings[step.number] = ruling
+    held.touch(step)
+
+
+def _done_before(held: Held, step: Step, tool: Tool, version: str) -> Ruling | None:
+    """With `keys: action`, what another run made of this very action of the ticket decides first (S4)."""
+    entry = ledger.earlier(held, step, tool)
+    if entry is None or entry.state in (EntryState.FAILED, EntryState.NOT_PERFORMED):
+        return None
+    if entry.state != EntryState.PERFORMED:
+        return Ruling("busy", "in_flight_elsewhere", version)
+    if entry.steps.filter(state=StepState.UNDONE).exists():
+        return Ruling("refused", "undone_since", version)
+    change(held, step, entry=entry, replayed=True)
+    return Ruling("replayed", "performed_before", version)
+
+
+def _was_approved(step: Step, tool: Tool | None) -> bool:
+    """A person approved this very call, and the tool is still the one that they were shown."""
+    moved = step.state in (StepState.APPROVED, StepState.SENT)
+    return moved and tool is not None and step.fingerprint == tool.fingerprint
+
+
+def settle(held: Held, step: Step, state: StepState, spec: AgentSpec) -> None:
+    """Move a step by the answer it carries, or by what was learnt."""
+    answer, actor = step.answer, step.answered_by or ENGINE
+    changes = outcomes.settled(step_view(held, step, spec), state)
+    if state is StepState.REFUSED:
+        changes["error_class"] = held.rulings[step.number].rule
+    result = (step.answer_data or {}).get("result") if answer == "happened" else None
+    data = {"answer": answer} if answer else {}
+    ledger.apply(held, step, changes, result=result, data=data, actor=actor, by_hand=answer == "done_by_hand")
+    after_move(held, step)
+
+
+def after_move(held: Held, step: Step) -> None:
+    """A write's `undone` and its undo's `performed` are committed together."""
+    held.rulings.pop(step.number, None)
+    if step.undoes_id and step.state == StepState.PERFORMED:
+        write = next(other for other in held.steps if other.pk == step.undoes_id)
+        if write.state == StepState.PERFORMED:
+            move_step(held, write, StepState.UNDONE, data={"by": step.tool, "step": step.number})
+
+
+def add_undo(held: Held, write: Step, spec: AgentSpec) -> None:
+    """Bind the undo of a write and add it as a step; one that cannot be bound is not possible, and says why."""
+    undo = spec.catalogue[write.tool].undo
+    assert undo is not None
+    result = write.entry.result if write.entry else None
+    try:
+        args = bind(undo, spec.tools[undo.tool], write.args, result)
+    except Unbindable as error:
+        change(held, write, note=str(error))
+        record(held, "step.undo_not_possible", write, data={"why": str(error)})
+        return
+    step = Step.objects.create(
+        run=held.run,
+        thread=held.run.thread,
+        number=_next_number(held),
+        tool=undo.tool,
+        args=args,
+        undoes=write,
+        budget=UNDO_BUDGET,
+    )
+    held.append(step)
+    record(held, "step.proposed", step, after=StepState.PROPOSED, data={"undoes": write.number})
+
+
+def _next_number(held: Held) -> int:
+    thread = Thread.objects.select_for_update(no_key=True).get(pk=held.run.thread_id)
+    thread.next_step += 1
+    thread.save(update_fields=["next_step"])
+    return thread.next_step - 1
+
+
+def cancel_unsent(held: Held) -> None:
+    """The run stops: what was never sent is cancelled, and its question withdrawn."""
+    for step in held.steps:
+        if step.undoes_id is None and step.state in UNSENT:
+            move_step(held, step, StepState.CANCELLED, actor=step.answered_by or ENGINE, answer="")
+
+
+def cancel_stuck(held: Held) -> None:
+    """The rollback was abandoned."""
+    for step in held.steps:
+        if step.state == StepState.UNDO_STUCK:
+            move_step(held, step, StepState.CANCELLED, actor=step.answered_by or ENGINE, answer="")
+
+
+def revive_undos(held: Held) -> None:
+    """An abandoned undo is tried anew when an operator asks for the undo after all."""
+    for step in held.steps:
+        if step.undoes_id and step.state == StepState.CANCELLED:
+            budget = step.calls + UNDO_BUDGET
+            move_step(held, step, StepState.PROPOSED, budget=budget, due_at=None, doubt="", said="")
