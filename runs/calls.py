@@ -9,7 +9,7 @@ from typing import Any
 
 from django.conf import settings
 
-from runs import ledger, outcomes
+from runs import faults, ledger, outcomes
 from runs.agentfile import AgentSpec
 from runs.endings import open_ticket
 from runs.loading import step_view
@@ -82,6 +82,7 @@ Job = Sending | Looking
 
 
 def send(held: Held, step: Step, spec: AgentSpec) -> Sending:
+    faults.reach("before-intent", step.tool)
     tool, ruling = spec.catalogue[step.tool], held.rulings.pop(step.number)
     attempt = ledger.intend(held, step, step_view(held, step, spec), tool, ruling.version)
     return Sending(step.number, attempt, tool, step.args, _call(held, step, tool))

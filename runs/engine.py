@@ -17,7 +17,7 @@ import time
 
 from django.db import InterfaceError, OperationalError, connection, transaction
 
-from runs import draining, heartbeat, ledger, outcomes, rewind
+from runs import draining, faults, heartbeat, ledger, outcomes, rewind
 from runs.actions import (
     Action,
     Ask,
@@ -71,6 +71,7 @@ def _loop(run_id: int, owner: str) -> bool:
     held: Held | None = None
     job: Job | None = None
     while True:
+        done = job
         try:
             held, job = _commit(run_id, owner, held, job)
         except LeaseLost:
@@ -82,9 +83,14 @@ def _loop(run_id: int, owner: str) -> bool:
                 raise  # nothing is known that the rows do not say
             job = _after_outage(held, job)
             continue
+        if done:
+            faults.reach("after-outcome", done.call.tool)
         if job is None:
             return held is not None
+        faults.reach("after-intent", job.call.tool)
+        faults.reach("during-call", job.call.tool)
         job.act()
+        faults.reach("after-call", job.call.tool)
 
 
 def _after_outage(held: Held, job: Job) -> Job | None:
@@ -132,6 +138,8 @@ def _take(run_id: int, owner: str) -> Held | None:
     held = claim(run_id, owner)
     if held is None:
         return None
+    if held.taken_from:
+        faults.reach("take-over")
     held.take(load_steps(held))
     spec = agent(held.run.thread.agent)
     if held.run.late:
@@ -207,6 +215,7 @@ def _record(held: Held, action: Action, spec: AgentSpec) -> None:
             revive_undos(held)
             move_run(held, RunState.ROLLING_BACK, why=held.run.stop)
         case Rewind():
+            faults.reach("rewind")
             rewind.rewind(held)
 
 
