@@ -53,7 +53,13 @@ class Undo:
 
 @dataclass(frozen=True)
 class Tool:
-    """What the engine knows of a tool. Durations are in seconds; None means the setting's default."""
+    """What the engine knows of a tool. Durations are in seconds; None means the setting's default.
+
+    In words, as templates over the arguments and the result: `says` is how a turn asks for it, `sentence` the
+    confirmation's title, `summary` what was done, `detail` what was not, `if_not_done` the next person's hint (of an
+    undo: when to do it), `tells_customer` what the customer knows by it, `untold` what they then do not know.
+    `reversible_until` names the moment after which its undo comes too late, such as collection.
+    """
 
     name: str
     function: Callable[..., Any]
@@ -73,6 +79,9 @@ class Tool:
     sentence: str = ""
     summary: str = ""
     if_not_done: str = ""
+    detail: str = ""
+    untold: str = ""
+    reversible_until: str = ""
     timeout: float | None = None
     redact: tuple[str, ...] = ()
 

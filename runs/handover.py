@@ -1,0 +1,119 @@
+"""The handover ticket: what was done, what was not, what the customer knows, what to do next (S1).
+
+Computed from the rows and the tools' own words alone, never by a model: a summary written by the run would be a
+description of work that it did not see finish.
+"""
+
+from datetime import datetime
+from typing import Any
+
+from django.utils import timezone
+from pydantic import BaseModel
+
+from runs.agentfile import AgentSpec, agent
+from runs.models import Run, Step
+from runs.replies import sentence
+from runs.states import StepState
+from runs.tools.registry import Tool
+
+NOT_DONE = frozenset(
+    {
+        StepState.PROPOSED,
+        StepState.NEEDS_APPROVAL,
+        StepState.APPROVED,
+        StepState.CANCELLED,
+        StepState.DECLINED,
+        StepState.REFUSED,
+        StepState.FAILED,
+        StepState.NOT_PERFORMED,
+    }
+)
+DONE = frozenset({StepState.PERFORMED})
+
+
+class _Gone(BaseModel):
+    """The arguments of a tool that is not there any more."""
+
+
+def ticket(run: Run) -> dict[str, Any]:
+    """The ticket as JSON values: text, lists of objects, true, false. Times are those of the site's zone."""
+    spec = agent(run.thread.agent)
+    steps = list(run.steps.select_related("entry", "undoes").order_by("number"))
+    writes = [step for step in steps if step.undoes_id is None and _tool(step, spec).writes]
+    done = [step for step in writes if step.state in DONE]
+    not_done = [step for step in writes if step.state in NOT_DONE]
+    return {
+        "ticket_id": run.ticket or run.name,
+        "order_id": run.subject,
+        "reason": run.handover_reason,
+        "completed": [_completed(step, spec, run) for step in done],
+        "not_done": [{"tool": step.tool, "detail": _detail(step, spec)} for step in not_done],
+        "undone": [_undone(step, run) for step in steps if step.undoes_id and step.state in DONE],
+        "unknown": [_unknown(step) for step in steps if step.state == StepState.UNKNOWN],
+        "customer_told": _customer_told(done, not_done, spec),
+        "next_action": _next_action(done, not_done, spec),
+    }
+
+
+def _tool(step: Step, spec: AgentSpec) -> Tool:
+    """The tool of a step; one that is gone is taken for a write without words."""
+    found = spec.catalogue.get(step.tool)
+    return found or Tool(step.tool, lambda: None, _Gone, writes=True)
+
+
+def _values(step: Step) -> dict[str, Any]:
+    result = step.entry.result if step.entry and isinstance(step.entry.result, dict) else {}
+    return {**step.args, **result}
+
+
+def _completed(step: Step, spec: AgentSpec, run: Run) -> dict[str, Any]:
+    tool = _tool(step, spec)
+    detail = sentence(tool.summary, _detail(step, spec), _values(step))
+    return {"tool": step.tool, "at": _at(step.ended_at, run), "detail": detail, "reversible": _reversible(step, tool, spec)}
+
+
+def _reversible(step: Step, tool: Tool, spec: AgentSpec) -> bool | str:
+    if tool.undo is None or step.note or step.replayed or tool.undo.tool not in spec.tools:
+        return False
+    return f"until {tool.reversible_until}" if tool.reversible_until else True
+
+
+def _detail(step: Step, spec: AgentSpec) -> str:
+    tool = _tool(step, spec)
+    fallback = step.text or ", ".join(f"{name} {value}" for name, value in step.args.items())
+    return sentence(tool.detail or tool.sentence, fallback, _values(step))
+
+
+def _undone(step: Step, run: Run) -> dict[str, Any]:
+    write = step.undoes.tool if step.undoes else ""
+    return {"tool": write, "by": step.tool, "at": _at(step.ended_at, run)}
+
+
+def _unknown(step: Step) -> dict[str, Any]:
+    return {"tool": step.tool, "key": step.entry_id, "asked": step.question}
+
+
+def _customer_told(done: list[Step], not_done: list[Step], spec: AgentSpec) -> str:
+    """What the performed tools told, and what the customer has heard nothing of."""
+    told = [sentence(tool.tells_customer, "", _values(step)) for step in done if (tool := _tool(step, spec))]
+    silent = [step for step in done if not _tool(step, spec).tells_customer] + not_done
+    untold = [sentence(_tool(step, spec).untold, "", _values(step)) for step in silent]
+    return " ".join(dict.fromkeys(part for part in told + untold if part)) or "Nothing."
+
+
+def _next_action(done: list[Step], not_done: list[Step], spec: AgentSpec) -> str:
+    """The hints of what was not done, or of the undos of what was."""
+    hints = [sentence(_tool(step, spec).if_not_done, "", _values(step)) for step in not_done]
+    for step in done:
+        undo = _tool(step, spec).undo
+        if undo and undo.tool in spec.catalogue:
+            hints.append(sentence(spec.catalogue[undo.tool].if_not_done, "", _values(step)))
+    return ", or ".join(dict.fromkeys(hint for hint in hints if hint))
+
+
+def _at(moment: datetime | None, run: Run) -> str:
+    """The time; with its day, where that is not the day on which the ticket was opened."""
+    if moment is None:
+        return ""
+    local, opened = timezone.localtime(moment), timezone.localtime(run.handover_at) if run.handover_at else None
+    return f"{local:%H:%M:%S}" if opened and opened.date() == local.date() else f"{local:%Y-%m-%d %H:%M:%S}"
