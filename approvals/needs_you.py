@@ -148,5 +148,5 @@ def _title(step: Step, spec: AgentSpec) -> str:
 
 def _detail(step: Step) -> str:
     if step.asks == "outcome":
-        return step.question.partition("? ")[2]
-    return step.question if step.asks == "undo" else ""
+        return step.question.partition("? ")[2].rstrip(".")
+    return step.question.rstrip(".") if step.asks == "undo" else ""

@@ -69,7 +69,12 @@ def _values(step: Step) -> dict[str, Any]:
 def _completed(step: Step, spec: AgentSpec, run: Run) -> dict[str, Any]:
     tool = _tool(step, spec)
     detail = sentence(tool.summary, _detail(step, spec), _values(step))
-    return {"tool": step.tool, "at": _at(step.ended_at, run), "detail": detail, "reversible": _reversible(step, tool, spec)}
+    return {
+        "tool": step.tool,
+        "at": _at(step.ended_at, run),
+        "detail": detail,
+        "reversible": _reversible(step, tool, spec),
+    }
 
 
 def _reversible(step: Step, tool: Tool, spec: AgentSpec) -> bool | str:
@@ -115,5 +120,8 @@ def _at(moment: datetime | None, run: Run) -> str:
     """The time; with its day, where that is not the day on which the ticket was opened."""
     if moment is None:
         return ""
-    local, opened = timezone.localtime(moment), timezone.localtime(run.handover_at) if run.handover_at else None
+    local, opened = (
+        timezone.localtime(moment),
+        timezone.localtime(run.handover_at) if run.handover_at else None,
+    )
     return f"{local:%H:%M:%S}" if opened and opened.date() == local.date() else f"{local:%Y-%m-%d %H:%M:%S}"

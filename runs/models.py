@@ -201,6 +201,9 @@ class Step(models.Model):
     expires_at = models.DateTimeField(null=True, blank=True)
     approver = models.CharField(max_length=50, blank=True)
     warnings = models.JSONField(default=list, blank=True)
+    covers = models.JSONField(
+        default=list, blank=True
+    )  # with `confirm: plan`: the later steps it asks about too
     question = models.TextField(blank=True)
     digest = models.CharField(max_length=64, blank=True)
     fingerprint = models.CharField(max_length=64, blank=True)  # of the tool, when it was shown for approval

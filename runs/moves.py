@@ -52,7 +52,17 @@ def settle(held: Held, step: Step, state: StepState, spec: AgentSpec) -> None:
     result = (step.answer_data or {}).get("result") if answer == "happened" else None
     data = {"answer": answer} if answer else {}
     ledger.apply(held, step, changes, result=result, data=data, actor=actor, by_hand=answer == "done_by_hand")
+    if answer in ("approve", "skip"):
+        _settle_covered(held, step, state, actor)
     after_move(held, step)
+
+
+def _settle_covered(held: Held, step: Step, state: StepState, actor: str) -> None:
+    """One answer for all writes of a proposal: each is still checked and sent on its own."""
+    for number in step.covers:
+        other = held.step(number)
+        if other.state == StepState.PROPOSED:
+            move_step(held, other, state, actor=actor, data={"answered_with": step.number})
 
 
 def after_move(held: Held, step: Step) -> None:

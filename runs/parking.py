@@ -1,5 +1,6 @@
 """Parking a step as a question: what it asks, of whom, with which warnings, and the digest that binds the answer."""
 
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -11,7 +12,7 @@ from runs.loading import undo_of
 from runs.models import Step
 from runs.replies import still_in_effect
 from runs.states import STEP_ENDS, StepState
-from runs.transitions import Held, move_step
+from runs.transitions import Held, change, move_step
 
 CANNOT_UNDO = "Nothing can undo this step once it runs."
 LATER_CANNOT_UNDO = "Nothing undoes this step, and the steps after it cannot undo it."
@@ -19,8 +20,18 @@ STATES = {"confirm": StepState.NEEDS_APPROVAL, "outcome": StepState.UNKNOWN, "un
 OPERATOR = "operator"
 
 
-def park(held: Held, step: Step, kind: str, spec: AgentSpec) -> dict[str, Any]:
-    """The fields of a step that becomes a question of this kind."""
+def ask(held: Held, step: Step, kind: str, spec: AgentSpec) -> None:
+    """Park the step as a question of this kind."""
+    covered = _covered(held, step, spec) if kind == "confirm" and held.run.confirm == "plan" else []
+    fields = park(held, step, kind, spec, covered)
+    for other in covered:
+        change(held, other, fingerprint=spec.catalogue[other.tool].fingerprint)
+    said = {name: fields[name] for name in ("digest", "approver", "warnings", "covers")}
+    move_step(held, step, STATES[kind], data={"kind": kind, **said}, **fields)
+
+
+def park(held: Held, step: Step, kind: str, spec: AgentSpec, covered: Sequence[Step] = ()) -> dict[str, Any]:
+    """The fields of a step that becomes a question of this kind, which asks about `covered` too."""
     tool = spec.catalogue.get(step.tool)
     confirm = kind == "confirm"
     fields: dict[str, Any] = {
@@ -29,7 +40,8 @@ def park(held: Held, step: Step, kind: str, spec: AgentSpec) -> dict[str, Any]:
         "asked_at": held.now,
         "expires_at": held.now + timedelta(seconds=settings.QUESTION_SECONDS),
         "approver": tool.approver if confirm and tool else OPERATOR,
-        "warnings": warnings(held, step, spec) if confirm else [],
+        "warnings": _all_warnings(held, step, covered, spec) if confirm else [],
+        "covers": [other.number for other in covered],
         "question": question(held, step, kind, spec),
         "answer": "",
         "answered_by": "",
@@ -37,38 +49,49 @@ def park(held: Held, step: Step, kind: str, spec: AgentSpec) -> dict[str, Any]:
     }
     if confirm and tool:
         fields["fingerprint"] = tool.fingerprint
-    return fields | {"digest": digest(step, fields)}
+    return fields | {"digest": digest(step, fields, covered, spec)}
 
 
-def digest(step: Step, fields: dict[str, Any]) -> str:
-    """SHA-256 over everything that the person is shown and bound to (docs/contract.md)."""
-    return sha256(
-        {
-            "run": step.run_id,
-            "step": step.number,
-            "kind": fields["asks"],
-            "asked": fields["asked"],
-            "attempts": step.calls,
-            "said": step.said,
-            "tool": step.tool,
-            "fingerprint": fields.get("fingerprint", step.fingerprint),
-            "args": step.args,
-            "approver": fields["approver"],
-            "warnings": fields["warnings"],
-        }
+def _covered(held: Held, step: Step, spec: AgentSpec) -> list[Step]:
+    """The later writes of the proposal that would ask the same role."""
+    asker = spec.catalogue[step.tool].approver
+    later = (
+        other for other in held.steps if other.number > step.number and other.state == StepState.PROPOSED
     )
+    tools = ((other, spec.tools.get(other.tool)) for other in later if other.undoes_id is None)
+    return [
+        other for other, tool in tools if tool and tool.writes and tool.confirm and tool.approver == asker
+    ]
 
 
-def ask(held: Held, step: Step, kind: str, spec: AgentSpec) -> None:
-    """Park the step."""
-    fields = park(held, step, kind, spec)
-    data = {
-        "kind": kind,
-        "digest": fields["digest"],
+def digest(step: Step, fields: dict[str, Any], covered: Sequence[Step], spec: AgentSpec) -> str:
+    """SHA-256 over everything that the person is shown and bound to (docs/contract.md)."""
+    bound = {
+        "run": step.run_id,
+        "kind": fields["asks"],
+        "asked": fields["asked"],
+        "attempts": step.calls,
+        "said": step.said,
         "approver": fields["approver"],
         "warnings": fields["warnings"],
+        **_call(step, fields.get("fingerprint", step.fingerprint)),
     }
-    move_step(held, step, STATES[kind], data=data, **fields)
+    if covered:
+        bound["covers"] = [_call(other, spec.catalogue[other.tool].fingerprint) for other in covered]
+    return sha256(bound)
+
+
+def _call(step: Step, fingerprint: str) -> dict[str, Any]:
+    return {"step": step.number, "tool": step.tool, "fingerprint": fingerprint, "args": step.args}
+
+
+def _all_warnings(held: Held, step: Step, covered: Sequence[Step], spec: AgentSpec) -> list[str]:
+    others = [
+        f"Step {other.number}, {other.tool}: {line}"
+        for other in covered
+        for line in warnings(held, other, spec)
+    ]
+    return warnings(held, step, spec) + others
 
 
 def warnings(held: Held, step: Step, spec: AgentSpec) -> list[str]:

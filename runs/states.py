@@ -113,7 +113,15 @@ STEP_MOVES: Mapping[StepState, frozenset[StepState]] = {
     # An undo that the check refuses is stuck at once: proposed -> undo_stuck. An action that another run of its
     # ticket performed is replayed: proposed or approved -> performed.
     _S.PROPOSED: frozenset(
-        {_S.NEEDS_APPROVAL, _S.APPROVED, _S.REFUSED, _S.UNDO_STUCK, _S.CANCELLED, _S.PERFORMED}
+        {
+            _S.NEEDS_APPROVAL,
+            _S.APPROVED,
+            _S.DECLINED,
+            _S.REFUSED,
+            _S.UNDO_STUCK,
+            _S.CANCELLED,
+            _S.PERFORMED,
+        }
     ),
     _S.NEEDS_APPROVAL: frozenset({_S.APPROVED, _S.DECLINED, _S.CANCELLED}),
     # It is checked again between approval and sending.

@@ -130,6 +130,10 @@ class Trace:
                 yield "note", f"{event.actor} asks to cancel the run"
             case "run.rewound":
                 yield "note", "the model's memory was rewound"
+            case "run.gave_up":
+                yield "note", f"not resumed: its recovery is {data['recovery']}"
+            case "handover.opened":
+                yield "note", f"handed over to a person: {data['reason']}"
         if event.after in RUN_ENDS and event.kind == f"run.{event.after}":
             yield "stop", ended(event.after)
 

@@ -174,7 +174,11 @@ USE_TZ = True
 
 # --- The engine --------------------------------------------------------------------------------------
 # Agent files this installation serves; each is an agent.yaml.
-AGENT_FILES = [Path(path) for path in _list("STALWART_AGENTS", str(BASE_DIR / "examples/desk/agent.yaml"))]
+_EXAMPLES = ("desk/agent.yaml", "returns/agent.yaml", "returns/atomic.yaml", "resolver/agent.yaml")
+AGENT_FILES = [
+    Path(path)
+    for path in _list("STALWART_AGENTS", ",".join(str(BASE_DIR / "examples" / name) for name in _EXAMPLES))
+]
 LEASE_SECONDS = _seconds("STALWART_LEASE_SECONDS", 30)
 CALL_TIMEOUT_SECONDS = _seconds("STALWART_CALL_TIMEOUT_SECONDS", 10)
 RETRY_SECONDS = _seconds("STALWART_RETRY_SECONDS", 2)  # first back-off; doubles each time

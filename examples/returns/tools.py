@@ -30,6 +30,7 @@ def order_status(call: Call, order: str) -> Any:
     summary="label {label}, courier pickup booked {pickup}",
     tells_customer="Return label sent.",
     if_not_done="start the return of order {order}",
+    reversible_until="collection",
 )
 def start_return(call: Call, order: str, reason: str) -> Any:
     """Send the customer a return label and book the courier. It can be cancelled until the courier collects."""
@@ -90,6 +91,8 @@ def release_reservation(call: Call, reservation: str) -> Any:
     says="refund order {order:id} {amount:F} for {reason:q}",
     sentence="Refund ${amount} of order {order}: {reason}",
     summary="${amount} {reason} refunded",
+    detail="${amount} {reason}",
+    untold="No refund was mentioned.",
     if_not_done="issue the ${amount} refund",
 )
 def issue_refund(call: Call, order: str, amount: Decimal, reason: str) -> Any:

@@ -103,7 +103,11 @@ def _facts(request: PageRequest, run: Run) -> dict[str, Any]:
         and run.state not in RUN_ENDS
         and not run.cancel_requested_at,
         "has_ended": run.state in RUN_ENDS,
-        "questions": [step for step in steps if step.asks and not step.answer and _is_parked(step)],
+        "questions": [
+            {"step": step, "words": step.question or sentence_of(step, spec)}
+            for step in steps
+            if _is_parked(step) and not step.answer
+        ],
     }
 
 

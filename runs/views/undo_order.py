@@ -127,7 +127,7 @@ def _row(index: int, write: Step, undo: Step | None, spec: AgentSpec) -> UndoRow
     box = _box(MARGIN, y, f"{write.number} {write.tool}", _tint(write))
     right = MARGIN + BOX_WIDTH + GAP
     back = _box(right, y, name, _tint(undo) if undo else "quiet", planned=undo is None) if name else None
-    mark = "" if back or ended_badly else "stays"
+    mark = "" if back or ended_badly else "stays" if _is_done(write) else "would stay"
     return UndoRow(box, back, _words(write, undo, name, words.why_not, ended_badly), mark)
 
 
@@ -136,7 +136,13 @@ def _words(write: Step, undo: Step | None, name: str, why_not: str, ended_badly:
         return f"{undo.tool}: {look_of_step(undo).word}"
     if ended_badly:
         return f"{look_of_step(write).word}; nothing to undo"
-    return f"{name} would undo it" if name else f"stays: {why_not}"
+    if name:
+        return f"{name} would undo it"
+    return f"stays: {why_not}" if _is_done(write) else f"would stay: {why_not}"
+
+
+def _is_done(write: Step) -> bool:
+    return write.state == StepState.PERFORMED
 
 
 def _tint(step: Step) -> str:

@@ -64,6 +64,14 @@ def test_a_late_delivery_fee_is_refunded(books: httpx.Client) -> None:
     assert _refunds(books, "LK-793996") == [("9.95", "RFD-LATE", "refunded")]
 
 
+def test_the_same_ticket_a_second_time_changes_nothing_more(books: httpx.Client) -> None:
+    _resolved("T-90104")
+    again = _resolved("T-90104")
+    assert (again.state, again.steps.get().replayed) == ("succeeded", True)
+    assert on_the_books(books, again) == []
+    assert _refunds(books, "LK-793996") == [("9.95", "RFD-LATE", "refunded")]
+
+
 @pytest.mark.parametrize("fault", ["drop_after", "error_500", "unavailable", "drop_before"])
 def test_a_refund_is_made_once_whatever_became_of_the_answer(books: httpx.Client, fault: str) -> None:
     run = _resolved("T-90104", {"request_refund": fault})

@@ -113,7 +113,7 @@ class Plan:
     keys: str = "step"  # or action: another run of the ticket may have done it, or be at it
     opened: bool = False  # its agent proposes the steps one by one
     recoveries: tuple[str, ...] = ("resume", "compensate")
-    late: bool = True  # a worker that lost the run may still write down what its call did
+    late: bool = False  # a worker that lost the run may still write down what its call did
     faults: int = -1  # how many may happen; -1: any number
     best_effort_faults: int = -1  # how many may happen from a best-effort rollback on
     truthful: bool = True
