@@ -283,7 +283,7 @@ def _why_not(step_id: int, digest: str) -> Exception:
     if answered:
         said, when = str(answered.data["answer"]), timezone.localtime(answered.at)
         return AlreadyAnswered(
-            f"{answered.actor} answered this question at {when:%H:%M %Z}: {said.replace('_', ' ')}.",
+            f"Answered by {answered.actor}, {when:%H:%M %Z}: {said.replace('_', ' ')}.",
             answered_by=answered.actor,
             answer=said,
             answered_at=answered.at.isoformat(),

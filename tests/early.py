@@ -15,6 +15,7 @@ from stalwart_site.embedded_postgres import url_of
 
 HOME = Path(tempfile.mkdtemp(prefix="stalwart-tests-"))
 HOME.chmod(0o711)  # as root the server runs as another account, which must be able to pass
+(HOME / "static").mkdir()  # where the pages' files would be collected; whitenoise looks for it
 POSTGRES_FOLDER = HOME / "postgres"
 EMBEDDED = not os.environ.get("DATABASE_URL")
 

@@ -41,11 +41,18 @@ def form_of(response: Any) -> dict[str, str]:
     return {name: value for name, value in found if name != "csrfmiddlewaretoken"}
 
 
-def send(client: Client, step: Step, answer: str, sent: dict[str, str] | None = None, **fields: str) -> Any:
+def send(
+    client: Client,
+    step: Step,
+    answer: str,
+    sent: dict[str, str] | None = None,
+    result_fields: dict[str, str] | None = None,
+    **fields: str,
+) -> Any:
     """Open a question, or take the form that was opened, and send an answer."""
     address = reverse("question", args=[step.pk])
     form = form_of(client.get(address)) if sent is None else sent
-    return client.post(address, {**form, "answer": answer, **fields})
+    return client.post(address, {**form, "answer": answer, **fields, **(result_fields or {})})
 
 
 def answers() -> list[tuple[str, str, str]]:

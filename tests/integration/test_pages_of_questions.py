@@ -295,7 +295,7 @@ def test_an_unknown_outcome_shows_its_tries_and_needs_evidence(olga: Client, dou
 
 def test_what_happened_takes_the_fields_that_the_undo_needs(olga: Client, doubt: Step) -> None:
     assert 'name="result.charge"' in html(olga.get(f"/questions/{doubt.pk}/"))
-    sent = send(olga, doubt, "happened", reason="seen in the books", **{"result.charge": "ch_77"})
+    sent = send(olga, doubt, "happened", reason="seen in the books", result_fields={"result.charge": "ch_77"})
     assert sent.status_code == 302
     assert Answer.objects.get().data["result"] == {"charge": "ch_77"}
     advance(doubt.run_id)

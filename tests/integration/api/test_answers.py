@@ -79,7 +79,8 @@ def test_two_answers_that_differ_say_who_was_first(parked: Parked, ana: Caller, 
     ana.answer(question, "skip")
     reply = tom.answer(question)
     assert reply.problem == (409, "already-answered")
-    assert "answered by Ana Ferreira: skip" in reply.body["detail"]
+    assert reply.body["detail"].startswith("Answered by Ana Ferreira, ")
+    assert (reply.body["answered_by"], reply.body["answer"]) == ("Ana Ferreira", "skip")
     seen = tom.get(f"/questions/{question['id']}").body
     assert (seen["open"], seen["answer"], seen["answered_by"]) == (False, "skip", "Ana Ferreira")
     assert tom.get("/questions").body["items"] == []

@@ -1,0 +1,97 @@
+"""The points of the kill matrix: every flow x every write, forward and in rollback x every place to die.
+
+A point is one or more deaths, each of a process of its own; then a process that is left alone ends the run.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from django.conf import settings
+
+from runs.agentfile import AgentFile, TaskSection, agent
+from tests.flows import FLOWS, UNDO, Flow
+
+AGENTS = settings.BASE_DIR / "tests/crash/agents"
+ONE_BY_ONE = ("before-intent", "after-intent", "after-call", "after-outcome")
+# The call is under way: its effect is there and its answer is not; or it is still on the wire.
+DURING = {"during-call-landed": "slow", "during-call-on-the-wire": "slow_before"}
+# The process that dies here holds the run: whoever goes on takes it over.
+HELD = ("after-intent", "after-call", *DURING, "take-over")
+
+
+@dataclass(frozen=True)
+class Point:
+    """One place of one flow. `deaths` are fault points, each of the next process."""
+
+    case: str
+    flow: Flow
+    kind: str
+    tool: str
+    deaths: tuple[str, ...]
+    faults: dict[str, str] = field(default_factory=dict)
+    fails: str = ""  # the write that is made to fail
+
+    @property
+    def name(self) -> str:
+        """desk-charge-crm/after-call/update_crm"""
+        return "/".join(part for part in (self.case, self.kind, self.tool) if part)
+
+    @property
+    def backward(self) -> bool:
+        """The run dies while it is undone."""
+        return self.tool not in self.flow.writes
+
+    @property
+    def file(self) -> AgentFile:
+        """The policy of its agent."""
+        return agent(self.flow.agent).file
+
+    @property
+    def gives_up(self) -> bool:
+        """Its task's recovery says that a run that died here is not resumed."""
+        task = self.file.tasks.get(self.flow.task, TaskSection())
+        return not self.backward and self.kind in HELD and task.recovery != "resume"
+
+
+BLIND = {
+    "desk-blind: charge, crm, provision": Flow(
+        "desk-blind", "", FLOWS["desk: charge, crm, provision"].steps
+    ),
+    "desk-blind: charge, receipt, provision": Flow(
+        "desk-blind", "", FLOWS["desk: charge, receipt, provision"].steps
+    ),
+}
+# How the last write of a flow is made to fail: refused where it can be; a ticket's refusal is a person's at once.
+FAILS = {"desk": "down", "desk-blind": "refused", "returns-atomic": "refused", "resolver": "down"}
+
+
+def all_points() -> list[Point]:
+    """Every point, in a fixed order."""
+    return [point for name, flow in (FLOWS | BLIND).items() for point in _of_flow(_slug(name), flow)]
+
+
+def _of_flow(case: str, flow: Flow) -> Iterator[Point]:
+    for tool in flow.writes or [tool for tool, _ in flow.steps]:
+        yield from _of_call(case, flow, tool)
+    *done, last = flow.writes or ("",)
+    fault = FAILS.get(flow.agent)
+    if not fault or flow.ticket == "T-90605":  # that one fails by itself
+        return
+    failing = f"{case}-{fault}"
+    for undo in [UNDO[tool] for tool in done if tool in UNDO]:
+        yield from _of_call(failing, flow, undo, {last: fault})
+    yield Point(failing, flow, "rewind", "", ("rewind",), {last: fault}, last)
+
+
+def _of_call(case: str, flow: Flow, tool: str, faults: dict[str, str] | None = None) -> Iterator[Point]:
+    faults = faults or {}
+    fails = next(iter(faults), "")
+    for kind in ONE_BY_ONE:
+        yield Point(case, flow, kind, tool, (f"{kind}:{tool}",), faults, fails)
+    for kind, fault in DURING.items():
+        yield Point(case, flow, kind, tool, (f"during-call:{tool}",), faults | {tool: fault}, fails)
+    yield Point(case, flow, "take-over", tool, (f"after-intent:{tool}", "take-over"), faults, fails)
+
+
+def _slug(name: str) -> str:
+    return name.replace(": ", "-").replace(", ", "-").replace(" ", "-")
