@@ -98,7 +98,7 @@ class Processes:
         self._environment = {
             **os.environ,
             **SHORT_TIMES,
-            "DATABASE_URL": _test_database_url(),
+            "DATABASE_URL": test_database_url(),
             "STALWART_HOME": str(home),
             "STALWART_SERVICES_URL": services_url,
             "STALWART_FAULTS": "1",
@@ -147,7 +147,7 @@ class Processes:
             started.end()
 
 
-def _test_database_url() -> str:
+def test_database_url() -> str:
     name = str(connection.settings_dict["NAME"])
     if EMBEDDED:
         return url_of(POSTGRES_FOLDER, name)

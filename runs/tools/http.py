@@ -58,7 +58,8 @@ class Service:
         reads = method in READS
         headers = {**self._headers, "X-Stalwart-Run": call.run}
         if call.fault:
-            headers["X-Stalwart-Fault"] = call.fault
+            headers["X-Stalwart-Fault"], _, seconds = call.fault.partition(":")
+            headers |= {"X-Stalwart-Fault-Seconds": seconds} if seconds else {}
         if not reads:
             headers["Idempotency-Key"] = call.key
             call.left = True

@@ -29,7 +29,6 @@ class Point:
     tool: str
     deaths: tuple[str, ...]
     faults: dict[str, str] = field(default_factory=dict)
-    fails: str = ""  # the write that is made to fail
 
     @property
     def name(self) -> str:
@@ -37,9 +36,16 @@ class Point:
         return "/".join(part for part in (self.case, self.kind, self.tool) if part)
 
     @property
+    def fails(self) -> str:
+        """The write that fails: by a fault, or, of T-90605, by what the warehouse has left."""
+        last = self.flow.writes[-1] if self.flow.writes else ""
+        failing = self.faults.get(last) in FAILS.values() or self.flow.ticket == OUT_OF_STOCK
+        return last if failing else ""
+
+    @property
     def backward(self) -> bool:
         """The run dies while it is undone."""
-        return self.tool not in self.flow.writes
+        return self.tool in UNDO.values() or self.kind == "rewind"
 
     @property
     def file(self) -> AgentFile:
@@ -53,6 +59,7 @@ class Point:
         return not self.backward and self.kind in HELD and task.recovery != "resume"
 
 
+OUT_OF_STOCK = "T-90605"
 BLIND = {
     "desk-blind: charge, crm, provision": Flow(
         "desk-blind", "", FLOWS["desk: charge, crm, provision"].steps
@@ -75,22 +82,26 @@ def _of_flow(case: str, flow: Flow) -> Iterator[Point]:
         yield from _of_call(case, flow, tool)
     *done, last = flow.writes or ("",)
     fault = FAILS.get(flow.agent)
-    if not fault or flow.ticket == "T-90605":  # that one fails by itself
+    if not fault or flow.ticket == OUT_OF_STOCK:
         return
     failing = f"{case}-{fault}"
     for undo in [UNDO[tool] for tool in done if tool in UNDO]:
         yield from _of_call(failing, flow, undo, {last: fault})
-    yield Point(failing, flow, "rewind", "", ("rewind",), {last: fault}, last)
+    yield Point(failing, flow, "rewind", "", ("rewind",), {last: fault})
 
 
 def _of_call(case: str, flow: Flow, tool: str, faults: dict[str, str] | None = None) -> Iterator[Point]:
     faults = faults or {}
-    fails = next(iter(faults), "")
     for kind in ONE_BY_ONE:
-        yield Point(case, flow, kind, tool, (f"{kind}:{tool}",), faults, fails)
+        yield Point(case, flow, kind, tool, (f"{kind}:{tool}",), faults)
     for kind, fault in DURING.items():
-        yield Point(case, flow, kind, tool, (f"during-call:{tool}",), faults | {tool: fault}, fails)
-    yield Point(case, flow, "take-over", tool, (f"after-intent:{tool}", "take-over"), faults, fails)
+        yield Point(case, flow, kind, tool, (f"during-call:{tool}",), faults | {tool: fault})
+    yield Point(case, flow, "take-over", tool, (f"after-intent:{tool}", "take-over"), faults)
+
+
+def spread(points: list[Point], count: int) -> list[Point]:
+    """So many of them, evenly over all: with a stride that is no multiple of the kinds, each kind is met."""
+    return [points[index * len(points) // count] for index in range(min(count, len(points)))]
 
 
 def _slug(name: str) -> str:
