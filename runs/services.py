@@ -27,11 +27,12 @@ from runs.errors import (
     NotRead,
     NotSettledYet,
     RunClosed,
+    RunLeased,
     ThreadBusy,
 )
 from runs.models import Event, Message, Run, Step, Thread
 from runs.selector import Unread
-from runs.states import PARKED, RUN_BACKWARD, RUN_FORWARD
+from runs.states import PARKED, RUN_BACKWARD, RUN_ENDS, RUN_FORWARD
 from runs.transitions import clock
 
 ANSWERS = {
@@ -310,6 +311,37 @@ def cancel(actor: Actor, run: Run, reason: str = "") -> None:
         if not asked:
             raise RunClosed(f"{run.name} has ended, or is being cancelled already.")
         Event.objects.create(run=run, kind="run.cancel_requested", actor=actor.name, data={"reason": reason})
+        queue.nudge(run.pk)
+
+
+def undo(actor: Actor, run: Run) -> None:
+    """Have a finished run undone, last write first, asking nothing again. Raises RunClosed, ThreadBusy, NotAllowed.
+
+    Refused while another run of its thread is open. What an abandoned rollback left is tried anew.
+    """
+    _require(may_operate(actor), "Only an operator may undo a run.")
+    with transaction.atomic():
+        ended = Run.objects.filter(pk=run.pk, state__in=RUN_ENDS, undo_requested_at=None)
+        asked = ended.update(undo_requested_at=Now(), undo_requested_by=actor.name, version=F("version") + 1)
+        if not asked:
+            raise RunClosed(
+                f"{run.name} has not ended, or is being undone already; cancel a run that is alive."
+            )
+        thread = Thread.objects.select_for_update(no_key=True).get(pk=run.thread_id)
+        _refuse_if_busy(thread)
+        Event.objects.create(run=run, kind="run.undo_requested", actor=actor.name)
+        queue.nudge(run.pk)
+
+
+def resume(actor: Actor, run: Run) -> None:
+    """Have a worker look at a run now. Raises RunLeased where a live one holds it, RunClosed, NotAllowed."""
+    _require(may_operate(actor), "Only an operator may resume a run.")
+    with transaction.atomic():
+        found = Run.objects.alive().filter(pk=run.pk)
+        if not found.exists():
+            raise RunClosed(f"{run.name} has ended.")
+        if not found.unheld().exists():
+            raise RunLeased(f"{run.name} is held by {run.lease_owner}; nothing was changed.")
         queue.nudge(run.pk)
 
 

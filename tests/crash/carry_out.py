@@ -25,11 +25,9 @@ def main() -> None:
     import django
 
     django.setup()
-    from examples.operations import services
     from runs.agentfile import agents
 
     agents()  # read once, before the first fork
-    services._headers["X-Stalwart-Fault-Seconds"] = "0.4"
     for line in sys.stdin:
         _serve(json.loads(line))
 

@@ -15,7 +15,7 @@ from tests.crash.carriers import Carriers
 from tests.crash.points import AGENTS
 from tests.early import HOME
 from tests.flows import AGENT_FILES, fresh_books
-from tests.processes import SHORT_TIMES, _test_database_url
+from tests.processes import SHORT_TIMES, test_database_url
 
 if TYPE_CHECKING:
     from pytest_django import Settings
@@ -34,7 +34,7 @@ TIMES = SHORT_TIMES | {
 def carriers(django_db_setup: None, services: Services) -> Iterator[Carriers]:
     """Starts processes that carry runs out, on the tests' database."""
     ours = {
-        "DATABASE_URL": _test_database_url(),
+        "DATABASE_URL": test_database_url(),
         "STALWART_HOME": str(HOME),
         "STALWART_SERVICES_URL": services.url,
         "STALWART_AGENTS": ",".join(str(path) for path in ALL_AGENTS),

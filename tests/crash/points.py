@@ -14,7 +14,7 @@ from tests.flows import FLOWS, UNDO, Flow
 AGENTS = settings.BASE_DIR / "tests/crash/agents"
 ONE_BY_ONE = ("before-intent", "after-intent", "after-call", "after-outcome")
 # The call is under way: its effect is there and its answer is not; or it is still on the wire.
-DURING = {"during-call-landed": "slow", "during-call-on-the-wire": "slow_before"}
+DURING = {"during-call-landed": "slow:0.4", "during-call-on-the-wire": "slow_before:0.4"}
 # The process that dies here holds the run: whoever goes on takes it over.
 HELD = ("after-intent", "after-call", *DURING, "take-over")
 
@@ -100,8 +100,10 @@ def _of_call(case: str, flow: Flow, tool: str, faults: dict[str, str] | None = N
 
 
 def spread(points: list[Point], count: int) -> list[Point]:
-    """So many of them, evenly over all: with a stride that is no multiple of the kinds, each kind is met."""
-    return [points[index * len(points) // count] for index in range(min(count, len(points)))]
+    """So many of them, evenly over all; the first of each kind is among them."""
+    first_of_kind = {point.kind: point for point in reversed(points)}
+    evenly = [points[index * len(points) // count] for index in range(count)]
+    return [point for point in points if point in evenly or point in first_of_kind.values()]
 
 
 def _slug(name: str) -> str:

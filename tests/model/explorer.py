@@ -110,7 +110,7 @@ class Explorer:
     def _reach_one(self, number: int, before: State, action: Action, move: Move) -> int:
         self.moves += 1
         said = broken_by_move(self.core, self.plan, before, action, move)
-        after = normal(move.after, before)
+        after = normal(move.after, before, late=self.plan.late)
         reached = self.numbers.get(after)
         if reached is None:
             said = said or broken_by_state(self.plan, after) or self._normal_is_the_same(move.after, after)

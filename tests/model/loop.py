@@ -307,8 +307,7 @@ def _check(plan: Plan, state: State, step: StepView) -> Iterator[Move]:
             changed = _key(state, number, key._replace(approved=False))
             yield _checked(changed, number, "ask", "the call is not the one that was approved", faults=1)
     if plan.keys == "action" and tool.writes and not step.undoes and not step.calls:
-        done = _key(state, number, key._replace(landed=1))
-        yield _checked(done, number, "replayed", "another run did it", replayed=True)
+        yield _checked(state, number, "replayed", "another run did it", replayed=True)
         yield _checked(state, number, "busy", "another run is at it")
 
 
@@ -370,8 +369,12 @@ def _settle(core: Core, state: State, step: StepView, to: StepState) -> Move:
         key = key._replace(approved=True)
     if step.answer == "send_again":
         key = key._replace(again=True)
+    if step.replayed and to is StepState.PERFORMED:
+        key = key._replace(landed=1)
     answer = f" ({step.answer})" if step.answer else ""
     changes = core.settled(step, to)
+    if to is StepState.NOT_PERFORMED:
+        changes |= {"lookups": 0, "due_at": None}
     return _step(f"engine settles {step.number} as {to}{answer}", _key(state, step.number, key), step.number, changes)
 
 

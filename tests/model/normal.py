@@ -6,7 +6,8 @@
 * Time is relative (`world.NOW` stands still): what has passed has passed.
 * A crash and an answer that does not come are the same doubt; what a step holds of its last sending (when it
   settles, what was said of it) is read only while it is in flight.
-* Once a run no longer goes forward, neither a cancel, nor `runs: atomic` or keep, nor whether its agent was done is read.
+* Once a run no longer goes forward, neither a cancel nor whether its agent was done is read; and without late
+  outcomes neither is `runs: atomic` or keep, until it is handed over.
 * Of calls on the wire to a service that honours their key only the first to land does anything: with the effect
   there none of them matters, without it only the one that can land last.
 * Once a person has said 'send again', it no longer matters how often the effect is there; where it was not
@@ -32,7 +33,7 @@ def honours_keys(step: StepView) -> bool:
     return "keys" in step.tool or step.retry_safe
 
 
-def normal(state: State, before: State | None = None) -> State:
+def normal(state: State, before: State | None = None, *, late: bool = False) -> State:
     """The same state, without what can no longer matter; what has not changed since `before` is normal already."""
     run = state.run
     steps, keys = list(run.steps), list(state.keys)
@@ -45,6 +46,10 @@ def normal(state: State, before: State | None = None) -> State:
         run = with_steps(run, tuple(steps))
     if run.state is not RunState.RUNNING and (run.cancelled or run.opened):
         run = replace(run, cancelled=False, opened=False)
+    matters = late or run.state in (RunState.RUNNING, RunState.HANDED_OVER)
+    if not matters and (run.mode != "atomic" or state.mode_open):
+        run = replace(run, mode="atomic")
+        return State(run, tuple(keys), state.faults)
     return State(run, tuple(keys), state.faults, state.mode_open)
 
 
@@ -70,7 +75,7 @@ def _abandoned(step: StepView) -> bool:
 
 
 def _ended(step: StepView, wire: bool, reason: bool) -> StepView:
-    looked_at = step.state is StepState.NOT_PERFORMED and step.lookup and bool(step.doubt)
+    looked_at = step.state is StepState.NOT_PERFORMED and step.lookup and bool(step.doubt) and not step.said
     plain = StepView(
         step.number,
         step.state,
@@ -81,7 +86,6 @@ def _ended(step: StepView, wire: bool, reason: bool) -> StepView:
         irreversible=step.irreversible,
         lookup=looked_at or (bool(step.undoes) and step.lookup),
         doubt="no_answer" if looked_at else "",
-        said=step.said if looked_at else "",
         lookups=step.lookups if looked_at else 0,
         due_at=step.due_at if looked_at else None,
         replayed=step.replayed,

@@ -43,7 +43,7 @@ def _doubled(step: StepView, key: Key) -> str:
 
 def _record(step: StepView, key: Key) -> str:
     """The record is the world: in every state, not only at the end."""
-    if not step.writes or (step.replayed and not step.ended):
+    if not step.writes:
         return ""
     if step.answer == "done_by_hand":
         return ""  # said, and not read by the engine yet
