@@ -51,10 +51,10 @@ $(VENV)/.uv:
 	@touch $@
 
 $(VENV)/.base: requirements/base.txt pyproject.toml | $(VENV)/.uv
-	$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements/base.txt
-	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps -e .
+	$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python --require-hashes -r requirements/base.txt
+	$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python --no-deps -e .
 	@touch $@
 
 $(VENV)/.dev: requirements/dev.txt $(VENV)/.base
-	$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements/dev.txt
+	$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python --require-hashes -r requirements/dev.txt
 	@touch $@

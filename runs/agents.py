@@ -6,46 +6,22 @@
         reply = desk.confirm("u-17", "approve")
     print(reply.text)
 
-It runs through the same engine and database as everything else. The calling process carries the run out
-where no worker took it first.
+It runs through the same engine and database as everything else. This process carries the run out: a worker
+elsewhere may not know the agent of this file.
 """
 
-import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
 from runs import services
 from runs.access import Actor
-from runs.agentfile import register
-from runs.engine import advance
+from runs.agentfile import agent, register
 from runs.errors import NotFound
-from runs.models import Run, Step, Thread
-from runs.states import PARKED, RUN_ENDS, RunState
+from runs.following import Reply, Waiting, follow, reply_of
+from runs.models import Step, Thread
+from runs.states import PARKED
 
-POLL_SECONDS = 0.05
-
-
-@dataclass(frozen=True)
-class Waiting:
-    """A question: its kind (confirm, outcome, undo), the step's id and number, the digest that binds the answer."""
-
-    kind: str
-    step: int
-    digest: str
-    id: int
-    tool: str
-    text: str
-
-
-@dataclass(frozen=True)
-class Reply:
-    """`text` is the run's one reply, '' while it waits; `waiting` are the questions that it waits for."""
-
-    text: str
-    waiting: tuple[Waiting, ...]
-    run: str
-    state: str
+__all__ = ["Agent", "Reply", "Waiting", "reply_of"]
 
 
 class Agent:
@@ -66,9 +42,10 @@ class Agent:
 
     def chat(self, turn: str, user: str, *, faults: dict[str, str] | None = None) -> Reply:
         """One turn of this user. Raises NotRead, ThreadBusy, BadInput; then nothing was done."""
+        services.read_turn(agent(self.name), turn)  # a turn that is not read leaves nothing behind
         thread = self._thread(user) or services.start_thread(self._actor(), self.name, user)
         run = services.start(self._actor(), thread, services.RunRequest(text=turn, faults=faults))
-        return self._carry_out(run)
+        return follow(run.pk, alone=True)
 
     def confirm(self, user: str, answer: str, *, by: str = "", data: dict[str, Any] | None = None) -> Reply:
         """Answer what this user's conversation waits for. Raises NotFound where it waits for nothing."""
@@ -78,29 +55,10 @@ class Agent:
             raise NotFound(f"The conversation of {user} waits for nothing.")
         person = Actor(by or user, frozenset({"support", "lead", "operator"}))
         services.resolve(person, step.pk, answer, step.digest, data)
-        return self._carry_out(step.run)
+        return follow(step.run_id, alone=True)
 
     def _actor(self) -> Actor:
         return Actor(self.name, frozenset(), "agent", agent=self.name)
 
     def _thread(self, user: str) -> Thread | None:
         return Thread.objects.filter(agent=self.name, user=user).order_by("-created_at").first()
-
-    def _carry_out(self, run: Run) -> Reply:
-        while True:
-            advance(run.pk)
-            reply = reply_of(run.pk)
-            if reply.waiting or RunState(reply.state) in RUN_ENDS:
-                return reply
-            time.sleep(POLL_SECONDS)
-
-
-def reply_of(run_id: int) -> Reply:
-    """Where a run stands: its reply where it has ended, and its open questions."""
-    run = Run.objects.get(pk=run_id)
-    parked = run.steps.filter(state__in=PARKED, answer="").order_by("number")
-    waiting = tuple(
-        Waiting(step.asks, step.number, step.digest, step.pk, step.tool, step.question) for step in parked
-    )
-    last = run.messages.filter(role="agent").last() if run.state in RUN_ENDS else None
-    return Reply(last.text if last else "", waiting, run.name, run.state)

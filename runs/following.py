@@ -2,15 +2,48 @@
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from runs import workers
-from runs.agents import Reply, reply_of
 from runs.engine import advance
 from runs.models import Run
-from runs.states import RUN_ENDS, RunState
+from runs.states import PARKED, RUN_ENDS, RunState
 
 POLL_SECONDS = 0.05
 AT_REST = RUN_ENDS | {RunState.OPEN, RunState.WAITING, RunState.STUCK}
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """A question: its kind (confirm, outcome, undo), the step's id and number, the digest that binds the answer."""
+
+    kind: str
+    step: int
+    digest: str
+    id: int
+    tool: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Reply:
+    """`text` is the run's one reply, '' while it waits; `waiting` are the questions that it waits for."""
+
+    text: str
+    waiting: tuple[Waiting, ...]
+    run: str
+    state: str
+
+
+def reply_of(run_id: int) -> Reply:
+    """Where a run stands: its reply where it has ended, and its open questions."""
+    run = Run.objects.get(pk=run_id)
+    parked = run.steps.filter(state__in=PARKED, answer="").order_by("number")
+    waiting = tuple(
+        Waiting(step.asks, step.number, step.digest, step.pk, step.tool, step.question) for step in parked
+    )
+    last = run.messages.filter(role="agent").last() if run.state in RUN_ENDS else None
+    return Reply(last.text if last else "", waiting, run.name, run.state)
 
 
 def follow(run_id: int, *, alone: bool = False, before_acting: Callable[[], object] = lambda: None) -> Reply:

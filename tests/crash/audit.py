@@ -4,6 +4,7 @@ The journal of the services has one line for each effect, with its key, its run 
 us. Each check raises AssertionError.
 """
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
@@ -41,30 +42,29 @@ def ended_well(books: httpx.Client, run: Run) -> None:
     run.refresh_from_db()
     assert run.state in RUN_ENDS
     assert (run.lease_owner, run.lease_expires_at, run.late) == ("", None, False)
-    lines = changes(books, run)
-    no_orphan_writes(lines)
-    books_equal_ledger(books, run, lines)
-    for step in run.steps.select_related("entry"):
+    for step in run.steps.select_related("entry", "run__thread"):
         assert step.state not in PARKED | IN_FLIGHT, step
+        assert step.entry is None or step.entry.state in SETTLED, (step, step.entry.state)
         sent_again_for_a_reason(step)
     undone_where_it_should_be(run)
     if run.handover_at:
-        ticket_names_what_is_done(run, lines)
+        ticket_names_what_is_done(run, changes(books, run))
 
 
-def books_equal_ledger(books: httpx.Client, run: Run, lines: list[Change]) -> None:
-    """Each effect is one performed entry of the same tool, arguments and result; each performed entry, one effect."""
+def books_equal_ledger(books: httpx.Client, runs: Iterable[Run]) -> None:
+    """Each effect is one performed entry of the same tool, run and result; each performed entry, one effect."""
+    runs_by_name = {run.name: run for run in runs}
+    lines = [line for line in changes(books) if line["run"] in runs_by_name]
+    no_orphan_writes(lines)
     on_the_books = {line["key"]: line for line in lines}
     assert len(on_the_books) == len(lines)
-    for step in run.steps.exclude(entry=None).select_related("entry"):
-        entry, line = step.entry, on_the_books.pop(str(step.entry_id), None)
-        assert entry is not None
-        assert entry.state in SETTLED, (step, entry.state)
-        if step.tool not in OPERATIONS or step.replayed:
-            continue
-        assert (entry.state == EntryState.PERFORMED) == (line is not None), (step, entry.state, line)
+    entries = LedgerEntry.objects.filter(steps__run__in=runs_by_name.values(), tool__in=OPERATIONS)
+    for entry in entries.distinct().prefetch_related("steps__run"):
+        line = on_the_books.pop(entry.key, None)
+        assert (entry.state == EntryState.PERFORMED) == (line is not None), (entry, entry.state, line)
         if line:
-            assert line["operation"] == OPERATIONS[step.tool]
+            assert line["operation"] == OPERATIONS[entry.tool]
+            assert line["run"] in [step.run.name for step in entry.steps.all()]
             assert entry.result == books.get(f"/operations/{entry.key}").json()["result"]
     assert on_the_books == {}, "effects that no step of their run knows"
 

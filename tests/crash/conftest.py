@@ -1,6 +1,6 @@
 """What the crash tests ask for: processes that may be killed, the services' books, and how much is to be tried.
 
-STALWART_KILL_MATRIX=all    every kill point, not a spread of them
+KILL_MATRIX=all    every kill point, not a spread of them
 """
 
 import os
@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import httpx
 import pytest
+from django.core.management import call_command
+from django.db import connection
 
 from examples.services.process import Services
 from tests.crash.carriers import Carriers
@@ -18,7 +20,7 @@ from tests.flows import AGENT_FILES, fresh_books
 from tests.processes import SHORT_TIMES, test_database_url
 
 if TYPE_CHECKING:
-    from pytest_django import Settings
+    from pytest_django import DjangoDbBlocker, Settings
 
 ALL_AGENTS = [*AGENT_FILES, AGENTS / "blind.yaml", AGENTS / "load.yaml"]
 # As short as a busy machine allows: a call that is killed in the middle is settled after twice its timeout.
@@ -28,6 +30,15 @@ TIMES = SHORT_TIMES | {
     "STALWART_RETRY_SECONDS": "0.05",
     "STALWART_RENUDGE_SECONDS": "0.02",
 }
+
+
+@pytest.fixture(scope="module")
+def kept_database(django_db_setup: None, django_db_blocker: "DjangoDbBlocker") -> Iterator[None]:
+    """The tests' database, for real processes; emptied once a module: each test looks at its own runs alone."""
+    with django_db_blocker.unblock():
+        yield
+        call_command("flush", verbosity=0, interactive=False)
+        connection.close()
 
 
 @pytest.fixture(scope="session")

@@ -15,10 +15,10 @@ from tests.crash.carriers import KILLED, Carriers
 from tests.crash.points import Point, all_points, spread
 from tests.flows import start_flow
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.usefixtures("kept_database")
 
 POINTS = all_points()
-TRIED = POINTS if os.environ.get("STALWART_KILL_MATRIX") == "all" else spread(POINTS, 40)
+TRIED = POINTS if os.environ.get("KILL_MATRIX") == "all" else spread(POINTS, 40)
 PATIENCE = 40.0
 
 
@@ -56,6 +56,7 @@ def test_killed_here_nothing_is_lost_and_nothing_doubled(
         died_where_it_should(point, life)
         assert life.carry_out() == 0, carriers.said()
         audit.ended_well(books, life.run)
+        audit.books_equal_ledger(books, [life.run])
         assert life.run.state in ends(point, life.run)
     finally:
         carriers.kill()

@@ -72,7 +72,8 @@ def _at_the_end(plan: Plan, state: State) -> str:
         return "the end: rolled_back with a write left that can be undone"
     if end is not RunState.ABANDONED and any(step.state is not StepState.PERFORMED for step in run.undos):
         return f"the end: {end} with an undo that was not performed"
-    if end is RunState.FAILED and any(key.landed for key in state.keys) and plan.truthful:
+    done = any(key.landed and not step.replayed for step, key in zip(run.steps, state.keys, strict=True))
+    if end is RunState.FAILED and done and plan.truthful:
         return "the end: failed says that nothing had been done"
     undone = run.mode == "atomic" and run.gave_up
     if end is RunState.HANDED_OVER and undone and any(step.to_undo for step in run.forward):
