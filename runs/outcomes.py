@@ -98,8 +98,10 @@ def settled(step: StepView, state: StepState) -> Changes:
         return changes | {"budget": more, "said": "send_again", "due_at": None}
     if step.answer == "retry":
         return changes | {"budget": more, "doubt": "", "said": "", "due_at": None}
-    if state in (StepState.APPROVED, StepState.NOT_PERFORMED) and step.answer:
-        return changes | {"said": ""} | ({"doubt": ""} if state is StepState.APPROVED else {})
+    if state is StepState.APPROVED and step.answer:
+        return changes | {"said": "", "doubt": ""}
+    if state is StepState.NOT_PERFORMED and step.answer:  # a person's word: the closing look asks afresh
+        return changes | {"said": "", "lookups": 0, "due_at": None}
     return changes
 
 

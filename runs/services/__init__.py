@@ -1,0 +1,33 @@
+"""The verbs that callers use: start a run, answer a question, cancel.
+
+Each writes its own rows in one transaction, together with the nudge; only the engine moves a run.
+"""
+
+from runs.services.answering import ANSWERS, resolve
+from runs.services.operating import cancel, resume, undo
+from runs.services.starting import (
+    FAULTS,
+    Proposal,
+    RunRequest,
+    close,
+    propose,
+    read_turn,
+    start,
+    start_thread,
+)
+
+__all__ = [
+    "ANSWERS",
+    "FAULTS",
+    "Proposal",
+    "RunRequest",
+    "cancel",
+    "close",
+    "propose",
+    "read_turn",
+    "resolve",
+    "resume",
+    "start",
+    "start_thread",
+    "undo",
+]

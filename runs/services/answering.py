@@ -1,0 +1,92 @@
+"""Answering a question: one guarded update decides, bound to what the person saw."""
+
+from typing import Any
+
+from django.db import transaction
+from django.db.models import F
+from django.db.models.functions import Now
+from django.utils import timezone
+
+from runs import queue
+from runs.access import Actor, may_answer
+from runs.errors import (
+    AlreadyAnswered,
+    BadInput,
+    DigestMismatch,
+    Gone,
+    NotFound,
+    NotSettledYet,
+)
+from runs.models import Event, Run, Step
+from runs.services.refusals import require
+from runs.states import PARKED
+
+ANSWERS = {
+    "confirm": ("approve", "skip", "cancel_all"),
+    "outcome": ("happened", "did_not_happen", "send_again"),
+    "undo": ("retry", "done_by_hand", "abandon"),
+}
+
+
+def resolve(actor: Actor, step_id: int, answer: str, digest: str, data: dict[str, Any] | None = None) -> Step:
+    """Write a person's answer on a parked step, bound to what they saw, and wake a worker.
+
+    One guarded update decides between two people. Runs in the caller's transaction where there is one.
+    Raises NotFound, NotAllowed, BadInput, DigestMismatch (409), AlreadyAnswered (409), Gone (410), NotSettledYet (409).
+    """
+    step = Step.objects.select_related("run", "undoes").filter(pk=step_id).first()
+    if step is None or not step.asks:
+        raise NotFound("There is no such question.")
+    require(may_answer(actor, step), f"This question is for the role {step.approver}.")
+    if answer not in ANSWERS[step.asks]:
+        raise BadInput(f"The answers are: {', '.join(ANSWERS[step.asks])}.", field="/answer")
+    with transaction.atomic():
+        # The run's row is locked first, as the engine does, so that an answer and a commit of it take turns.
+        Run.objects.filter(pk=step.run_id).update(version=F("version") + 1)
+        parked = Step.objects.filter(pk=step_id, state__in=PARKED, digest=digest, answer="")
+        if not parked.update(answer=answer, answered_by=actor.name, answer_data=data or {}):
+            raise _why_not(step_id, digest)
+        if answer in ("did_not_happen", "send_again"):
+            _refuse_if_early(step)
+        Event.objects.create(
+            run_id=step.run_id,
+            step_id=step.pk,
+            kind="question.answered",
+            actor=actor.name,
+            data={"answer": answer, "digest": digest, **(data or {})},
+        )
+        queue.nudge(step.run_id)
+    step.refresh_from_db()
+    return step
+
+
+def _refuse_if_early(step: Step) -> None:
+    """Until then the call can still be on the wire (docs/engine.md); the database's clock says when."""
+    early = Step.objects.filter(pk=step.pk, settles_at__gt=Now()).first()
+    if early and early.settles_at:
+        when = timezone.localtime(early.settles_at)
+        raise NotSettledYet(
+            f"The call can still arrive until {when:%H:%M:%S %Z}; say it after that.",
+            settles_at=early.settles_at.isoformat(),
+        )
+
+
+def _why_not(step_id: int, digest: str) -> Exception:
+    """Who answered what and when; or what changed; or that the question was withdrawn."""
+    step = Step.objects.select_related("run").get(pk=step_id)
+    answers = Event.objects.filter(step=step, kind="question.answered", data__digest=digest)
+    answered = answers.order_by("-pk").first()
+    if answered:
+        said, when = str(answered.data["answer"]), timezone.localtime(answered.at)
+        return AlreadyAnswered(
+            f"Answered by {answered.actor}, {when:%H:%M %Z}: {said.replace('_', ' ')}.",
+            answered_by=answered.actor,
+            answer=said,
+            answered_at=answered.at.isoformat(),
+        )
+    if step.state in PARKED and step.digest != digest:
+        return DigestMismatch(digest=step.digest)
+    return Gone(
+        f"This question was withdrawn: the step is {step.state.replace('_', ' ')},"
+        f" and {step.run.name} is {step.run.state.replace('_', ' ')}."
+    )
