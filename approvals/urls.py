@@ -1,8 +1,8 @@
-"""The addresses of questions."""
+"""The addresses of questions and handovers."""
 
 from django.urls import path
 
-from approvals import views
+from approvals import handover_views, views
 
 urlpatterns = [
     path("", views.needs_you_page, name="needs-you"),
@@ -10,4 +10,6 @@ urlpatterns = [
     path("questions/<int:step_id>/", views.question, name="question"),
     path("questions/<int:step_id>/card/", views.question_card, name="question-card"),
     path("questions/<int:step_id>/run/", views.question_run, name="question-run"),
+    path("handovers/", handover_views.handover_list, name="handovers"),
+    path("handovers/<int:run_id>/", handover_views.handover_page, name="handover"),
 ]

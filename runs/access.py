@@ -2,9 +2,9 @@
 
 | role | may |
 | --- | --- |
-| support | see everything of the console, answer confirmations |
+| support | see everything of the console, answer confirmations, take care of handovers |
 | lead | what support may, and the confirmations that need a lead |
-| operator | settle unknown outcomes and stuck undos, cancel, undo and resume runs |
+| operator | settle unknown outcomes and stuck undos, cancel, undo and resume runs, take care of handovers |
 | admin | Django admin, and what an operator may |
 
 A token has one scope: `agent` starts runs and proposes calls, `approver` answers as its person, `operator`
@@ -91,3 +91,8 @@ def may_answer(actor: Actor, step: Step) -> bool:
 def may_operate(actor: Actor) -> bool:
     """Cancel, undo and resume runs."""
     return actor.scope in ("person", "operator") and "operator" in actor.roles
+
+
+def may_handle(actor: Actor) -> bool:
+    """Claim, note and resolve a handover: whoever has a role, and never an agent's token."""
+    return actor.may_answer_at_all and bool(actor.roles)

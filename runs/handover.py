@@ -4,6 +4,8 @@ Computed from the rows and the tools' own words alone, never by a model: a summa
 description of work that it did not see finish.
 """
 
+from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -35,23 +37,47 @@ class _Gone(BaseModel):
     """The arguments of a tool that is not there any more."""
 
 
+@dataclass(frozen=True)
+class Parts:
+    """The steps of a run, as a person who takes over asks for them."""
+
+    done: list[Step]
+    not_done: list[Step]
+    undone: list[Step]  # the undos
+    unknown: list[Step]
+
+
 def ticket(run: Run) -> dict[str, Any]:
     """The ticket as JSON values: text, lists of objects, true, false. Times are those of the site's zone."""
-    spec = agent(run.thread.agent)
-    steps = list(run.steps.select_related("entry", "undoes").order_by("number"))
+    steps = run.steps.select_related("entry", "undoes").order_by("number")
+    return ticket_of(run, steps, agent(run.thread.agent))
+
+
+def parts_of(steps: Iterable[Step], spec: AgentSpec) -> Parts:
+    """What was done, what was not, what was undone, and what nobody knows."""
+    steps = list(steps)
     writes = [step for step in steps if step.undoes_id is None and _tool(step, spec).writes]
-    done = [step for step in writes if step.state in DONE]
-    not_done = [step for step in writes if step.state in NOT_DONE]
+    return Parts(
+        done=[step for step in writes if step.state in DONE],
+        not_done=[step for step in writes if step.state in NOT_DONE],
+        undone=[step for step in steps if step.undoes_id and step.state in DONE],
+        unknown=[step for step in steps if step.state == StepState.UNKNOWN],
+    )
+
+
+def ticket_of(run: Run, steps: Iterable[Step], spec: AgentSpec) -> dict[str, Any]:
+    """The ticket, of rows that were read before: steps with their entries, and what they undo."""
+    parts = parts_of(steps, spec)
     return {
         "ticket_id": run.ticket or run.name,
         "order_id": run.subject,
         "reason": run.handover_reason,
-        "completed": [_completed(step, spec, run) for step in done],
-        "not_done": [{"tool": step.tool, "detail": _detail(step, spec)} for step in not_done],
-        "undone": [_undone(step, run) for step in steps if step.undoes_id and step.state in DONE],
-        "unknown": [_unknown(step) for step in steps if step.state == StepState.UNKNOWN],
-        "customer_told": _customer_told(done, not_done, spec),
-        "next_action": _next_action(done, not_done, spec),
+        "completed": [_completed(step, spec, run) for step in parts.done],
+        "not_done": [{"tool": step.tool, "detail": _detail(step, spec)} for step in parts.not_done],
+        "undone": [_undone(step, run) for step in parts.undone],
+        "unknown": [_unknown(step) for step in parts.unknown],
+        "customer_told": _customer_told(parts.done, parts.not_done, spec),
+        "next_action": _next_action(parts.done, parts.not_done, spec),
     }
 
 

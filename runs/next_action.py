@@ -2,7 +2,7 @@
 
 `next_action(run) -> Action`, first match wins. No ORM, no clock, no I/O: `RunView` is a frozen snapshot, and
 `now` is what the database said. The loop around it (runs/engine.py) is the only thing that acts. The rules
-are those of docs/engine.md; tests/unit/test_model_check.py explores every reachable state of small plans and
+are those of docs/engine.md; tests/model/ explores every reachable state of small plans and
 asserts the promise in each: take a rule out, and a named test fails.
 """
 

@@ -3,9 +3,18 @@
 from django.urls import path, re_path, register_converter
 
 from approvals.api import Answers, OneQuestion, Questions
+from approvals.handover_api import (
+    AllHandovers,
+    ClaimHandover,
+    HandoverNotes,
+    OneHandover,
+    ReleaseHandover,
+    ResolveHandover,
+)
 from runs.api.catalogue import Agents, Tools
 from runs.api.documents import Docs, Schema
 from runs.api.endpoint import NoSuchAddress
+from runs.api.operating import ResumeRun, RunJournal, UndoRun
 from runs.api.runs import CancelRun, CloseRun, OneRun, RunEvents, Runs, RunSteps
 from runs.api.threads import OneThread, Threads, Turns
 
@@ -54,6 +63,15 @@ urlpatterns = [
     path("runs/<run:run>/steps", RunSteps.as_view(), name="run-steps"),
     path("runs/<run:run>/close", CloseRun.as_view(), name="run-close"),
     path("runs/<run:run>/cancel", CancelRun.as_view(), name="run-cancel"),
+    path("runs/<run:run>/undo", UndoRun.as_view(), name="run-undo"),
+    path("runs/<run:run>/resume", ResumeRun.as_view(), name="run-resume"),
+    path("runs/<run:run>/journal", RunJournal.as_view(), name="run-journal"),
+    path("runs/<run:run>/handover", OneHandover.as_view(), name="handover"),
+    path("runs/<run:run>/handover/claim", ClaimHandover.as_view(), name="handover-claim"),
+    path("runs/<run:run>/handover/release", ReleaseHandover.as_view(), name="handover-release"),
+    path("runs/<run:run>/handover/notes", HandoverNotes.as_view(), name="handover-notes"),
+    path("runs/<run:run>/handover/resolve", ResolveHandover.as_view(), name="handover-resolve"),
+    path("handovers", AllHandovers.as_view(), name="handovers"),
     path("questions", Questions.as_view(), name="questions"),
     path("questions/<step:step>", OneQuestion.as_view(), name="question"),
     path("questions/<step:step>/answer", Answers.as_view(), name="answer"),

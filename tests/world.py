@@ -38,6 +38,8 @@ class World:
             raise Unavailable("nobody there")
         if what == "raises":
             raise RuntimeError("a bug in the tool")
+        if what == "raises nonsense":
+            raise RuntimeError("a zero: \x00, half a character: \ud800, " + "and much more " * 1000)
         if what in ("times out after", "times out before"):
             raise InDoubt("no answer", cause="Timeout")
         if what == "drops":

@@ -9,6 +9,7 @@ depends on the agent or the question (may_see_agent, may_start, may_answer) is a
 | sees | every token | may_see |
 | starts | an agent's token | may_start |
 | answers | the token of a person | Actor.may_answer_at_all, then may_answer |
+| handles | the token of a person | may_handle |
 | operates | an operator's token | may_operate |
 """
 
@@ -26,7 +27,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from runs.access import Actor, may_operate, may_see, may_see_agent, may_start
+from runs.access import Actor, may_handle, may_operate, may_see, may_see_agent, may_start
 from runs.api import shapes
 from runs.api.auth import BearerToken, actor_of
 from runs.api.problems import handle
@@ -57,8 +58,13 @@ def answers(actor: Actor) -> bool:
     return actor.may_answer_at_all
 
 
+def handles(actor: Actor) -> bool:
+    """Take care of a handover."""
+    return may_handle(actor)
+
+
 def operates(actor: Actor) -> bool:
-    """Cancel a run."""
+    """Cancel, undo and resume a run."""
     return may_operate(actor)
 
 
@@ -66,6 +72,7 @@ WHY: Mapping[Rule, str] = {
     sees: "This token may not look at this.",
     starts: "Only an agent's token starts runs and proposes calls.",
     answers: "An agent's token can never answer; a person's token does.",
+    handles: "A handover is for a person: an agent's token never claims, notes or resolves it.",
     operates: "Only an operator's token does this.",
 }
 

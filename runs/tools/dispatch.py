@@ -10,6 +10,9 @@ from runs.errors import InDoubt, Refused, Unavailable
 from runs.tools.registry import Call, Tool, as_json
 
 
+MAX_ERROR = 2000
+
+
 class Verdict(StrEnum):
     """What one attempt says of its effect."""
 
@@ -39,16 +42,16 @@ def dispatch(tool: Tool, args: dict[str, Any], call: Call) -> Outcome:
     try:
         result = tool.run(args, call)
     except Refused as error:
-        return Outcome(Verdict.REFUSED, None, _class(error), str(error))
+        return _failed(Verdict.REFUSED, error, error.cause)
     except Unavailable as error:
-        return Outcome(Verdict.UNAVAILABLE, None, _class(error), str(error))
+        return _failed(Verdict.UNAVAILABLE, error, error.cause)
     except InDoubt as error:
-        return Outcome(Verdict.IN_DOUBT, None, _class(error), str(error))
+        return _failed(Verdict.IN_DOUBT, error, error.cause)
     except (TimeoutError, ConnectionError, httpx.TransportError) as error:
         return _lost(error, call)
     except Exception as error:  # noqa: BLE001 (whatever a tool raises is an outcome)
         verdict = Verdict.IN_DOUBT if call.left else Verdict.RAISED
-        return Outcome(verdict, None, type(error).__name__, str(error))
+        return _failed(verdict, error)
     return _performed(tool, result)
 
 
@@ -64,10 +67,17 @@ def _performed(tool: Tool, result: Any) -> Outcome:
 def _lost(error: Exception, call: Call) -> Outcome:
     """A bare network error: a tool that does not use the helper may have sent, so it is not assumed that it did not."""
     if isinstance(error, ConnectionRefusedError) and not call.left:
-        return Outcome(Verdict.UNAVAILABLE, None, "Unreachable", str(error))
-    name = "Timeout" if isinstance(error, TimeoutError | httpx.TimeoutException) else type(error).__name__
-    return Outcome(Verdict.IN_DOUBT, None, name, str(error))
+        return _failed(Verdict.UNAVAILABLE, error, "Unreachable")
+    timeout = isinstance(error, TimeoutError | httpx.TimeoutException)
+    return _failed(Verdict.IN_DOUBT, error, "Timeout" if timeout else "")
 
 
-def _class(error: Refused | Unavailable | InDoubt) -> str:
-    return error.cause or type(error).__name__
+def _failed(verdict: Verdict, error: Exception, cause: str = "") -> Outcome:
+    """`cause` is the short name that people read; '' means the error's own class."""
+    return Outcome(verdict, None, storable(cause or type(error).__name__)[:100], storable(str(error)))
+
+
+def storable(text: str) -> str:
+    """What a tool or a service said, so that it can always be written down: no NUL, valid Unicode, 2,000 characters."""
+    clean = text.replace("\x00", "\ufffd").encode("utf-8", "replace").decode("utf-8")
+    return clean if len(clean) <= MAX_ERROR else clean[: MAX_ERROR - 1] + "…"

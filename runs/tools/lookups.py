@@ -9,6 +9,7 @@ def find_charge(call: Call, key: str) -> Answer:
 from dataclasses import dataclass
 from typing import Any
 
+from runs.tools.dispatch import storable
 from runs.tools.registry import Call, Tool, as_json
 
 
@@ -41,7 +42,7 @@ def look_up(tool: Tool, call: Call) -> Answer:
     try:
         answer = tool.run({"key": call.key}, call)
     except Exception as error:  # noqa: BLE001 (a lookup that fails is an answer)
-        return Answer("failed", error=f"{type(error).__name__}: {error}")
+        return Answer("failed", error=storable(f"{type(error).__name__}: {error}"))
     if not isinstance(answer, Answer):
         return Answer(
             "failed", error=f"{tool.name} must return happened(…), did_not_happen() or cannot_say()"

@@ -1,5 +1,6 @@
 """What stands around every page: the rail with its counts, and who is signed in."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -8,7 +9,7 @@ from django.db.models import Count, Min
 from django.http import HttpResponse
 from django.shortcuts import render
 
-from runs.models import Run, Step
+from runs.models import Step
 from runs.states import PARKED
 
 
@@ -28,6 +29,8 @@ LABELS = {
     "undo": ("stuck undo", "stuck undos"),
     "handover": ("handover", "handovers"),
 }
+# Counts that another app keeps, each with the time of its oldest: the people's side counts its open handovers.
+COUNTED: dict[str, Callable[[], tuple[int, datetime | None]]] = {}
 
 
 def tallies() -> list[Tally]:
@@ -39,8 +42,7 @@ def tallies() -> list[Tally]:
         .annotate(Count("pk"), Min("asked_at"))
     )
     found = {asks: (count, oldest) for asks, count, oldest in rows}
-    handed = Run.objects.filter(handover_at__isnull=False).aggregate(n=Count("pk"), oldest=Min("handover_at"))
-    found["handover"] = (handed["n"], handed["oldest"])
+    found |= {kind: count() for kind, count in COUNTED.items()}
     return [_tally(kind, *found.get(kind, (0, None))) for kind in LABELS]
 
 

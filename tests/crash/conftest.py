@@ -34,11 +34,16 @@ TIMES = SHORT_TIMES | {
 
 @pytest.fixture(scope="module")
 def kept_database(django_db_setup: None, django_db_blocker: "DjangoDbBlocker") -> Iterator[None]:
-    """The tests' database, for real processes; emptied once a module: each test looks at its own runs alone."""
+    """The tests' database, emptied once a module: each of these tests looks at its own runs alone."""
     with django_db_blocker.unblock():
         yield
         call_command("flush", verbosity=0, interactive=False)
         connection.close()
+
+
+@pytest.fixture
+def transactional_db(kept_database: None) -> None:
+    """In place of pytest-django's own, which empties every table after each test."""
 
 
 @pytest.fixture(scope="session")
@@ -53,6 +58,18 @@ def carriers(django_db_setup: None, services: Services) -> Iterator[Carriers]:
     }
     with Carriers(os.environ | TIMES | ours) as started:
         yield started
+
+
+@pytest.fixture(scope="session")
+def settings_of_a_site() -> dict[str, str]:
+    """Of real workers under attack: a hung cluster is replaced within seconds."""
+    return {
+        "STALWART_AGENTS": ",".join(str(path) for path in ALL_AGENTS),
+        "STALWART_CALL_TIMEOUT_SECONDS": "1",
+        "STALWART_WORKERS": "2",
+        "STALWART_STALL_SECONDS": "4",
+        "STALWART_DRAIN_SECONDS": "5",
+    }
 
 
 @pytest.fixture

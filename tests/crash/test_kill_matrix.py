@@ -15,7 +15,7 @@ from tests.crash.carriers import KILLED, Carriers
 from tests.crash.points import Point, all_points, spread
 from tests.flows import start_flow
 
-pytestmark = pytest.mark.usefixtures("kept_database")
+pytestmark = pytest.mark.usefixtures("transactional_db")
 
 POINTS = all_points()
 TRIED = POINTS if os.environ.get("KILL_MATRIX") == "all" else spread(POINTS, 40)

@@ -168,3 +168,10 @@ def test_a_write_that_was_being_sent_when_the_process_died_and_cannot_be_looked_
     time.sleep(1.1)
     run = until(run, "waiting")
     assert question(run).question == "Did charge take effect? It was being sent when the run stopped."
+
+
+def test_whatever_a_tool_says_when_it_fails_can_be_written_down(agent: str) -> None:
+    WORLD.script = {"charge": ["raises nonsense"]}
+    run = approve_all(start(agent, "charge 1 40.00"))
+    assert run.state == "failed"
+    assert run.steps.get().error.startswith("a zero: \ufffd")

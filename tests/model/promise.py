@@ -5,7 +5,7 @@ What a person's false word or his 'send again' brings about is his; everything e
 
 from dataclasses import replace
 
-from runs.actions import Action, Undo, Wait
+from runs.actions import Action, RollBack, Undo, Wait
 from runs.states import (
     IN_FLIGHT,
     PARKED,
@@ -66,6 +66,8 @@ def _at_the_end(plan: Plan, state: State) -> str:
     for step in run.steps:
         if not step.ended:
             return f"the end: {end} with step {step.number} {step.state}"
+    if end is not RunState.ABANDONED and any(_not_looked_up(step) for step in run.forward):
+        return f"the end: {end} without a closing look"
     if end is RunState.SUCCEEDED:
         return _succeeded(plan, state)
     if end is RunState.ROLLED_BACK and any(step.to_undo for step in run.forward):
@@ -81,6 +83,11 @@ def _at_the_end(plan: Plan, state: State) -> str:
     if end is RunState.ABANDONED and not any(step.state is StepState.CANCELLED for step in run.undos):
         return "the end: abandoned by nobody"
     return ""
+
+
+def _not_looked_up(step: StepView) -> bool:
+    """In doubt once, said not to have happened, and not looked up since."""
+    return step.state is StepState.NOT_PERFORMED and bool(step.doubt) and step.lookup and not step.said
 
 
 def _succeeded(plan: Plan, state: State) -> str:
@@ -99,7 +106,8 @@ def broken_by_move(core: Core, plan: Plan, before: State, action: Action, move: 
         _moves_allowed(before, move)
         or _doubt_is_sticky(plan, before, move)
         or (_sending(plan, before, move) if move.sent else "")
-        or (_undoing(plan, before, action, move) if isinstance(action, Undo) else "")
+        or (_undoing(before, action) if isinstance(action, Undo) else "")
+        or (_kept(plan, before) if isinstance(action, RollBack) else "")
     )
 
 
@@ -137,13 +145,20 @@ def _sending(plan: Plan, before: State, move: Move) -> str:
         return f"write-ahead: the call of {number} was not counted"
     if old.calls >= old.budget:
         return f"three calls in all: {number} was called once more"
-    if old.check != "allowed":
-        return f"checked: {number} was called and its check said {old.check!r}"
     if tool.confirm and not old.undoes and not before.keys[number - 1].approved:
         return f"approved: {number} was called and nobody had approved it"
+    if old.check != "allowed":
+        return f"checked: {number} was called and its check said {old.check!r}"
     if old.undoes is None and (run.cancelled or run.gave_up or run.state in RUN_BACKWARD):
         return f"stopped: {number} was called although the run was stopping"
     return _undo_sent(before, old) if old.undoes else ""
+
+
+def _kept(plan: Plan, before: State) -> str:
+    """With `runs: keep` a run that has written does not roll back by itself."""
+    keep = before.run.mode == "keep" or (before.mode_open and "keep" in plan.modes)
+    live = before.run.state is RunState.RUNNING
+    return "keep: it has written, and rolls back" if keep and live and before.run.has_written else ""
 
 
 def _undo_sent(before: State, undo: StepView) -> str:
@@ -160,11 +175,13 @@ def _others_in_flight(before: State, number: int) -> str:
     return f"order: undone while {others} in flight or unknown" if others else ""
 
 
-def _undoing(plan: Plan, before: State, action: Undo, move: Move) -> str:
+def _undoing(before: State, action: Undo) -> str:
     run = before.run
     write = run.steps[action.step - 1]
     if write.undoes is not None:
         return f"an undo is undone: {write.number}"
+    if write.replayed:
+        return f"replayed: {write.number} was done by another run, and is undone by this one"
     undone = {step.undoes for step in run.undos}
     later = [s.number for s in run.forward if s.number > write.number and s.to_undo and s.number not in undone]
     if later:

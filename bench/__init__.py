@@ -1,0 +1,1 @@
+"""What a write costs, beside the floor under it and two peers: docs/benchmarks.md."""

@@ -1,0 +1,136 @@
+"""A site under attack: workers, a sweep and a web server as real processes, whose parts are killed by role.
+
+What a machine's supervisor would do is done here too: `repair` starts again what has ended. The parts of a
+worker are its own supervisor's to replace.
+"""
+
+import os
+import signal
+from collections.abc import Callable, Collection
+from contextlib import suppress
+
+import psutil
+
+from runs.models import Attempt
+from stalwart_site.ports import free_port, status_of
+from tests.processes import PATIENCE, Processes, Started, until
+
+ROLES = ("busy worker", "idle worker", "cluster", "sentinel", "sweep", "web")
+TIRED = 2  # clusters lost, after which a worker is replaced: its pauses double
+
+
+class Site:
+    """The processes of one installation. `settings` are theirs, by name."""
+
+    def __init__(self, processes: Processes, workers: int = 2, **settings: str) -> None:
+        self._processes, self._settings = processes, settings
+        self._port = free_port()
+        self._lost: dict[int, int] = {}  # pid of a worker -> how many clusters it lost
+        self.workers = [self._worker() for _ in range(workers)]
+        self.sweep = processes.sweep(**settings)
+        self.web = self._web()
+
+    @property
+    def url(self) -> str:
+        """Where the web server answers."""
+        return f"http://127.0.0.1:{self._port}"
+
+    def wait_until_open(self) -> None:
+        """Until the web server answers, and each worker has its processes."""
+        until(lambda: status_of(f"{self.url}/health") == 200, f"the web server; {self.web.said()}")
+        for worker in self.workers:
+            until(lambda worker=worker: _pool(worker), f"the cluster of a worker; {worker.said()}")
+
+    def kill(self, role: str, busy: Collection[int] = ()) -> int:
+        """kill -9 of one process of this role; `busy` are the pids that have a call in flight. Its pid."""
+        pid = _first(lambda: self._pid_of(role, busy), role)
+        os.kill(pid, signal.SIGKILL)
+        return pid
+
+    def repair(self) -> None:
+        """Start again what has ended, and replace the workers that have lost too much."""
+        for index, worker in enumerate(self.workers):
+            if worker.process.poll() is not None or self._lost.get(worker.pid, 0) >= TIRED:
+                self.workers[index] = self._worker()
+                worker.process.terminate()
+        if self.sweep.process.poll() is not None:
+            self.sweep = self._processes.sweep(**self._settings)
+        if self.web.process.poll() is not None:
+            self.web = self._web()
+
+    def deploy(self) -> None:
+        """SIGTERM to every worker, as a deploy does, and new ones in their place; each must have ended well."""
+        old, self.workers = self.workers, [self._worker() for _ in self.workers]
+        for worker in old:
+            worker.process.terminate()
+        for worker in old:
+            code = worker.process.wait(PATIENCE)
+            assert code == 0, f"a worker ended with {code}: {worker.said()}"
+
+    def said(self) -> str:
+        """What all of them wrote."""
+        return "\n".join(started.said() for started in [*self.workers, self.sweep, self.web])
+
+    def _pid_of(self, role: str, busy: Collection[int]) -> int | None:
+        if role == "sweep":
+            return self.sweep.pid
+        if role == "web":
+            return self.web.pid
+        # The one that has lost least: its supervisor's pauses are short.
+        for worker in sorted(self.workers, key=lambda worker: self._lost.get(worker.pid, 0)):
+            pid = _part(worker, role, busy)
+            if pid:
+                self._lost[worker.pid] = self._lost.get(worker.pid, 0) + (role != "busy worker")
+                return pid
+        return None
+
+    def _worker(self) -> Started:
+        return self._processes.worker(**self._settings)
+
+    def _web(self) -> Started:
+        return self._processes.start("web", "--port", str(self._port), **self._settings)
+
+
+def _part(worker: Started, role: str, busy: Collection[int]) -> int | None:
+    """The pid of a part of a worker; None where there is none now."""
+    with suppress(psutil.Error):
+        pool = _pool(worker)
+        if not pool:
+            return None
+        sentinel = pool[0].parent()
+        if role == "busy worker":
+            return next((process.pid for process in pool if process.pid in busy), None)
+        if role == "idle worker":
+            return next((process.pid for process in pool if process.pid not in busy), None)
+        if sentinel and role == "sentinel":
+            return sentinel.pid
+        cluster = sentinel.parent() if sentinel else None
+        return cluster.pid if cluster and cluster.pid != worker.pid else None
+    return None
+
+
+def _pool(worker: Started) -> list[psutil.Process]:
+    """worker -> cluster -> sentinel -> these: those that carry runs out, a pusher, a monitor."""
+    with suppress(psutil.Error):
+        for cluster in psutil.Process(worker.pid).children():
+            for sentinel in cluster.children():
+                pool = sentinel.children()
+                return sorted(pool, key=lambda process: process.pid) if len(pool) >= 3 else []
+    return []
+
+
+def _first(question: Callable[[], int | None], what: str) -> int:
+    found: list[int] = []
+
+    def look() -> bool:
+        pid = question()
+        found.extend([pid] if pid else [])
+        return bool(found)
+
+    until(look, f"a process to kill: {what}")
+    return found[0]
+
+
+def pid_of(attempt: Attempt) -> int:
+    """The process that sent a call: `host:pid:random`."""
+    return int(attempt.worker.split(":")[1])

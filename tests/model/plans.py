@@ -1,0 +1,76 @@
+"""The plans that are explored, by name; each with the faults that may happen to it.
+
+One and two steps are explored over every kind of tool, with any number of faults. What is left out, and why:
+
+* `irreversible` and "no undo" are one kind to the core (it looks at `undo`); so are services that honour keys and
+  services that do not, where the tool is not `retry_safe`: calls of such a tool never overlap (asserted). Both are
+  told apart for one step (`every kind`), not for two.
+* A confirmation only adds states before a step is sent first; two steps with it are explored with two faults.
+* In a best-effort rollback the states of both undos multiply; two such undos are explored with two faults.
+"""
+
+from dataclasses import replace
+
+from tests.model.loop import Plan
+from tests.model.world import UNDO_TOOLS, Tool, forward_tools, undo_tools
+
+PLAIN = tuple(forward_tools(confirm=False))
+CONFIRMED = tuple(forward_tools(confirm=True))
+EVERY = (*forward_tools(confirm=False, more=True), *forward_tools(confirm=True, more=True)[1:])
+TOOLS = {tool.name: tool for tool in EVERY}
+FORGETFUL = tuple(replace(tool, name=f"{tool.name}+retention", retention=4) for tool in PLAIN if tool.retry_safe)
+
+
+def tools(*names: str) -> tuple[Tool, ...]:
+    """Tools by their names."""
+    return tuple(TOOLS[name] for name in names)
+
+
+def steps(*names: str) -> tuple[tuple[Tool, ...], ...]:
+    """A plan of these tools, in this order."""
+    return tuple((TOOLS[name],) for name in names)
+
+
+MIXED = tools("read", "undo", "undo+lookup", "no_undo", "undo+confirm", "no_undo+lookup+confirm")
+SIMPLE_UNDO = (UNDO_TOOLS["undo"],)
+SAFE_UNDO = (UNDO_TOOLS["undo+retry_safe+lookup+keys"],)
+
+ONE_STEP = {
+    "every kind of tool": Plan((PLAIN,)),
+    "every kind of tool, confirmed": Plan((CONFIRMED,)),
+    "every kind, and what the core cannot see": Plan((EVERY,), undos=tuple(undo_tools(more=True)), faults=3),
+    "a service that forgets keys": Plan((FORGETFUL[:2],)),
+    "proposed by its agent": Plan((MIXED,), opened=True),
+    "late outcomes": Plan((PLAIN,), late=True, faults=2),
+    "an action that another run may have done": Plan((PLAIN,), keys="action", faults=3),
+    "people who say what is not so": Plan((PLAIN,), truthful=False, faults=3),
+}
+TWO_STEPS = {
+    "every kind of tool, undone in order": Plan((PLAIN, PLAIN), rollbacks=("ordered",)),
+    "best effort": Plan((PLAIN, PLAIN), rollbacks=("best_effort",), modes=("atomic",), faults=2),
+    "confirmed": Plan((MIXED, MIXED), faults=2),
+    "proposed by its agent": Plan((MIXED, MIXED), opened=True, faults=1),
+    "late outcomes": Plan((tools("undo", "undo+lookup"), tools("undo")), late=True, faults=1),
+    "actions that another run may have done": Plan((PLAIN, PLAIN), keys="action", faults=1),
+    "people who say what is not so": Plan((PLAIN, PLAIN), truthful=False, faults=1),
+}
+MORE_STEPS = {
+    "charge, CRM, provision": Plan(steps("undo", "undo", "undo"), faults=2),
+    "charge, receipt, provision": Plan(steps("undo", "irreversible", "undo"), faults=2),
+    "each is looked up": Plan(steps("undo+lookup", "undo+lookup", "undo+lookup"), undos=SIMPLE_UNDO, faults=2),
+    "each may be repeated": Plan(steps(*["undo+retry_safe"] * 3), undos=SAFE_UNDO, faults=2),
+    "each is confirmed": Plan(steps(*["undo+confirm"] * 3), undos=SIMPLE_UNDO, faults=2),
+    "two reads around a charge": Plan(steps("read", "undo", "read"), faults=2),
+    "best effort": Plan(steps("undo", "undo", "undo"), rollbacks=("best_effort",), undos=SIMPLE_UNDO, faults=2),
+    "receipts only": Plan(steps("irreversible", "irreversible+lookup", "no_undo"), faults=2),
+    "late outcomes": Plan(steps("undo", "undo", "no_undo"), undos=SIMPLE_UNDO, late=True, faults=1),
+    "read, charge, receipt, CRM": Plan(steps("read", "undo", "irreversible", "undo"), undos=SIMPLE_UNDO, faults=2),
+    "four writes": Plan(steps(*["undo"] * 4), rollbacks=("ordered",), undos=SIMPLE_UNDO, faults=2),
+    "four of all kinds": Plan(
+        steps("undo+lookup", "undo+retry_safe", "no_undo", "undo+confirm"), undos=SIMPLE_UNDO, faults=1
+    ),
+    "four, proposed by its agent": Plan(
+        steps("read", "undo", "no_undo+lookup", "undo"), opened=True, undos=SIMPLE_UNDO, faults=1
+    ),
+}
+FEWER_LOOKUPS = 2  # of the four failures after which a lookup counts as silent, where two or more steps are explored
