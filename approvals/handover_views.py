@@ -32,7 +32,9 @@ DID = {
 def handover_list(request: PageRequest) -> HttpResponse:
     """The handovers: the open ones, where nothing else is asked for."""
     found = listing(request.GET.get("kind", "open"), request.actor, request.GET.get("after", ""))
-    return render_page(request, "approvals/handovers.html", {"listing": found, "kinds": KINDS}, area="handovers")
+    return render_page(
+        request, "approvals/handovers.html", {"listing": found, "kinds": KINDS}, area="handovers"
+    )
 
 
 @page(may_see, "GET", "POST")
@@ -100,6 +102,7 @@ def _respond(
     """The part that htmx asked for, or the whole page."""
     context = _facts(request, shown) | said
     if not request.htmx:
+        context["panel"] = {"announce": context.get("announce", "")}
         return render_page(request, "approvals/handover.html", context, status=status, area="handovers")
     part = "notes" if request.htmx.target == "handover-notes" else "panel"
     context |= {"is_part": True, "tallies": tallies()}

@@ -45,10 +45,13 @@ def dbos() -> Work:
 
 def langgraph() -> Work:
     """LangGraph: a graph whose one node runs again and again; each run's checkpoint is on the disk before the next."""
+    import psycopg
     from langgraph.checkpoint.postgres import PostgresSaver
     from langgraph.graph import END, START, StateGraph
+    from psycopg.rows import dict_row
 
-    saver = PostgresSaver.from_conn_string(os.environ["BENCH_LANGGRAPH_URL"]).__enter__()
+    url = os.environ["BENCH_LANGGRAPH_URL"]
+    saver = PostgresSaver(psycopg.connect(url, autocommit=True, prepare_threshold=0, row_factory=dict_row))
     saver.setup()
     graph: Any = StateGraph(State)
     graph.add_node("put", lambda state: {"n": state["n"] + 1})

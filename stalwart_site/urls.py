@@ -9,6 +9,7 @@ from stalwart_site import health
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", include("approvals.urls")),
     path("", include("runs.urls")),
+    path("", include("stalwart_site.explorer.urls")),
     path("login/", LoginView.as_view(redirect_authenticated_user=True), name="login"),
     path("logout/", LogoutView.as_view(), name="logout"),
     path("health", health.health, name="health"),

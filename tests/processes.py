@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from django.core.management import call_command
 from django.db import connection
 
 from stalwart_site.embedded_postgres import url_of
@@ -115,13 +114,18 @@ class Processes:
 
     def web(self, **settings: str) -> str:
         """`stalwart web` on a free port, once it answers; returns its address."""
-        call_command("collectstatic", verbosity=0, interactive=False)
+        self._collect_static_files()
         port = free_port()
         web = self.start("web", "--port", str(port), **settings)
         url = f"http://127.0.0.1:{port}"
         until(lambda: web.process.poll() is not None or status_of(f"{url}/health") == 200, "the web server")
         assert web.process.poll() is None, web.said()
         return url
+
+    def _collect_static_files(self) -> None:
+        """Once. In a process of its own: here the settings name static files without their manifest."""
+        if not (self._home / "static" / "staticfiles.json").exists():
+            assert self.start("collectstatic", "--noinput", "--verbosity", "0").process.wait(PATIENCE) == 0
 
     def start(self, *arguments: str, **settings: str) -> Started:
         """`stalwart <arguments>`."""

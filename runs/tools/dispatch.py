@@ -9,7 +9,6 @@ import httpx
 from runs.errors import InDoubt, Refused, Unavailable
 from runs.tools.registry import Call, Tool, as_json
 
-
 MAX_ERROR = 2000
 
 

@@ -7,13 +7,13 @@ from django.db.models import Count, Min, Prefetch
 from django.http import HttpResponse
 from django.shortcuts import redirect
 
-from runs import services
-from runs.access import may_operate, may_see
-from runs.errors import BadInput, NotFound
+from runs.access import may_see
+from runs.errors import NotFound
 from runs.loading import undo_of
 from runs.models import Attempt, Event, Message, Run, Step
 from runs.replies import still_in_effect
 from runs.states import RUN_ENDS, RunState, StepState
+from runs.views import verbs
 from runs.views.calls import sentence_of, spec_of
 from runs.views.keyset import newest_first
 from runs.views.looks import Look, look_of_run
@@ -58,21 +58,20 @@ def _what(run: Any) -> str:
 
 @page(may_see, "GET", "POST")
 def run_page(request: PageRequest, run_id: int) -> HttpResponse:
-    """One run. An operator cancels it here."""
+    """One run. An operator cancels, undoes or resumes it here."""
     run = Run.objects.select_related("thread").filter(pk=run_id).first()
     if run is None:
         raise NotFound("There is no such run.")
     if request.method == "POST":
-        return _cancel(request, run)
+        return _act(request, run)
     return render_page(request, "runs/run.html", _facts(request, run), area="runs")
 
 
-def _cancel(request: PageRequest, run: Run) -> HttpResponse:
-    """Ask the run to stop; what it did is undone as its agent says."""
-    reason = request.POST.get("reason", "").strip()
-    if not reason or len(reason) > 2000 or "\x00" in reason:
-        raise BadInput("To cancel a run, say why, in at most 2,000 characters.")
-    services.cancel(request.actor, run, reason)
+def _act(request: PageRequest, run: Run) -> HttpResponse:
+    """Cancel, undo or resume the run."""
+    steps = list(Step.objects.filter(run=run).select_related("entry").order_by("number"))
+    now = verbs.verbs_of(request.actor, run, steps, spec_of(run.thread.agent))
+    verbs.act(request.actor, run, request.POST.dict(), now)
     return redirect("run", run.pk)
 
 
@@ -99,9 +98,7 @@ def _facts(request: PageRequest, run: Run) -> dict[str, Any]:
         "record": record[:RECORD_LINES],
         "record_is_cut": len(record) > RECORD_LINES,
         "keys": [step for step in steps if step.entry],
-        "may_cancel": may_operate(request.actor)
-        and run.state not in RUN_ENDS
-        and not run.cancel_requested_at,
+        "verbs": verbs.verbs_of(request.actor, run, steps, spec),
         "has_ended": run.state in RUN_ENDS,
         "questions": [
             {"step": step, "words": step.question or sentence_of(step, spec)}

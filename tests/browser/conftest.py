@@ -8,7 +8,6 @@ import pytest
 
 from examples.services.process import Services
 from runs.demo import PASSWORD, make_logins
-from tests.early import HOME
 from tests.processes import Processes
 
 if TYPE_CHECKING:
@@ -22,9 +21,6 @@ def console(processes: Processes, services: Services) -> str:
     """The address of the console, with the demo people, on fresh books."""
     httpx.post(f"{services.url}/reset", trust_env=False).raise_for_status()
     make_logins()
-    if not (HOME / "static" / "staticfiles.json").exists():
-        # In a process of its own: here the settings name static files without their manifest (tests/conftest.py).
-        assert processes.start("collectstatic", "--noinput", "--verbosity", "0").process.wait(60) == 0
     url = processes.web()
     processes.worker()
     processes.sweep()

@@ -17,6 +17,8 @@ from runs.states import IN_FLIGHT, PARKED, RUN_ENDS, EntryState, StepState
 from tests.flows import OPERATIONS
 
 Change = dict[str, Any]
+# "did not happen" speaks of an undo here: it goes back to being tried.
+RESENDS = ["send_again", "did_not_happen", "retry"]
 SETTLED = {EntryState.PERFORMED, EntryState.FAILED, EntryState.NOT_PERFORMED}
 
 
@@ -70,19 +72,19 @@ def books_equal_ledger(books: httpx.Client, runs: Iterable[Run]) -> None:
 
 
 def sent_again_for_a_reason(step: Step) -> None:
-    """Between two sendings of a write: the tool may be sent twice, nothing had left, a lookup that was settled, or a person."""
+    """Between two sendings of a write: its tool is retry-safe, or nothing had left, or a lookup or a person said so."""
     tool = agent(step.run.thread.agent).catalogue[step.tool]
     attempts = list(step.attempts.order_by("number"))
     assert [attempt.number for attempt in attempts] == list(range(1, step.calls + 1))
     if tool.retry_safe or not tool.writes:
         return
-    for first, second in zip(attempts, attempts[1:], strict=False):
-        between = Event.objects.filter(step=step, at__gte=first.sent_at, at__lte=second.sent_at)
+    events = Event.objects.filter(step=step)
+    sent = events.filter(kind__in=["step.sent", "step.sent_again"]).order_by("pk")
+    for attempt, first, second in zip(attempts, sent, sent[1:], strict=False):
+        between = events.filter(pk__gt=first.pk, pk__lt=second.pk)
         looked_up = between.filter(kind="step.looked_up", data__said="did_not_happen")
-        answered = between.filter(
-            kind="question.answered", data__answer__in=["send_again", "did_not_happen", "retry"]
-        )
-        assert first.verdict == "unavailable" or looked_up.exists() or answered.exists(), (step, first.number)
+        answered = between.filter(kind="question.answered", data__answer__in=RESENDS)
+        assert attempt.verdict == "unavailable" or looked_up or answered, (step, attempt.number)
 
 
 def undone_where_it_should_be(run: Run) -> None:

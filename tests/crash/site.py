@@ -54,8 +54,10 @@ class Site:
                 self.workers[index] = self._worker()
                 worker.process.terminate()
         if self.sweep.process.poll() is not None:
+            self.sweep.kill()
             self.sweep = self._processes.sweep(**self._settings)
         if self.web.process.poll() is not None:
+            self.web.kill()  # what it left behind in its group holds the port
             self.web = self._web()
 
     def deploy(self) -> None:

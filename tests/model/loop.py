@@ -533,7 +533,7 @@ def _answers(plan: Plan, step: StepView, key: Key) -> Iterator[tuple[str, Key]]:
 def _the_agent(plan: Plan, state: State) -> Iterator[Move]:
     """It proposes when it has seen the outcome of its last call, or says that it is done."""
     run = state.run
-    if not run.opened or run.state is not RunState.RUNNING or run.current:
+    if not run.opened or run.cancelled or run.state is not RunState.RUNNING or run.current:
         return
     if len(run.steps) < len(plan.tools):
         steps = (*run.steps, _unreached(len(run.steps) + 1))

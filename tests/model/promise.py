@@ -5,7 +5,7 @@ What a person's false word or his 'send again' brings about is his; everything e
 
 from dataclasses import replace
 
-from runs.actions import Action, RollBack, Undo, Wait
+from runs.actions import Action, Undo, Wait
 from runs.states import (
     IN_FLIGHT,
     PARKED,
@@ -107,7 +107,7 @@ def broken_by_move(core: Core, plan: Plan, before: State, action: Action, move: 
         or _doubt_is_sticky(plan, before, move)
         or (_sending(plan, before, move) if move.sent else "")
         or (_undoing(before, action) if isinstance(action, Undo) else "")
-        or (_kept(plan, before) if isinstance(action, RollBack) else "")
+        or (_kept(plan, before) if move.after.run.state is RunState.ROLLING_BACK else "")
     )
 
 
