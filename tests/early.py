@@ -17,13 +17,15 @@ HOME = Path(tempfile.mkdtemp(prefix="stalwart-tests-"))
 HOME.chmod(0o711)  # as root the server runs as another account, which must be able to pass
 (HOME / "static").mkdir()  # where the pages' files would be collected; whitenoise looks for it
 POSTGRES_FOLDER = HOME / "postgres"
-EMBEDDED = not os.environ.get("DATABASE_URL")
+# A process of pytest-xdist inherits what this module set in the one that started it: it gets its own.
+EMBEDDED = not os.environ.get("DATABASE_URL") or "TESTS_EMBEDDED" in os.environ
 
 for name in [name for name in os.environ if name.startswith("STALWART_")]:
     del os.environ[name]
 os.environ["STALWART_HOME"] = str(HOME)
 os.environ["STALWART_FAULTS"] = "1"
 if EMBEDDED:
+    os.environ["TESTS_EMBEDDED"] = "1"
     os.environ["DATABASE_URL"] = url_of(POSTGRES_FOLDER)
 
 
