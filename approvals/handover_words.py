@@ -220,11 +220,11 @@ def _block(heading: str, lines: list[str]) -> Iterator[str]:
 
 def _wrapped(text: str, indent: str = "") -> Iterator[str]:
     """Words are never broken: an id stays whole. What somebody wrote in lines stays in lines."""
-    for line in text.splitlines():
+    for number, line in enumerate(text.splitlines()):
         yield from textwrap.wrap(
             line,
             WIDTH,
-            initial_indent=indent,
+            initial_indent=indent + "  " if number else indent,
             subsequent_indent=indent + "  ",
             break_long_words=False,
             break_on_hyphens=False,

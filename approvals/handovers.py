@@ -12,12 +12,12 @@ from typing import Any, Literal
 from django.db import IntegrityError, transaction
 from django.db.models import Case, Count, Exists, IntegerField, Min, OuterRef, QuerySet, Value, When
 from django.db.models.functions import Now
-from django.utils import timezone
 
 from approvals.models import Claim, Note
 from runs.access import Actor, may_handle, may_operate
 from runs.errors import BadInput, Conflict, NotAllowed, NotFound
 from runs.models import Event, Run
+from runs.views.moments import clock
 
 State = Literal["open", "claimed", "resolved"]
 STATES: tuple[State, ...] = ("open", "claimed", "resolved")
@@ -72,7 +72,7 @@ def read(run_id: int) -> Handover:
     """The handover of a run. Raises NotFound, also where the run was never handed over."""
     run = Run.objects.select_related("thread").filter(pk=run_id, handover_at__isnull=False).first()
     if run is None:
-        raise NotFound(f"There is no handover of R-{run_id}.")
+        raise NotFound(f"There is no such handover: R-{run_id} was not handed over.")
     return Handover(run, _claim_of(run), tuple(Note.objects.filter(run=run)))
 
 
@@ -179,7 +179,7 @@ def _may_begin(actor: Actor, run: Run) -> None:
     if not may_handle(actor):
         raise NotAllowed("A handover is for a person of the console, never for an agent.")
     if run.handover_at is None:
-        raise NotFound(f"There is no handover of {run.name}.")
+        raise NotFound(f"There is no such handover: {run.name} was not handed over.")
 
 
 def _held(actor: Actor, run: Run, *, others: bool = False) -> Claim:
@@ -206,15 +206,13 @@ def _settle(held: Claim, kind: str, actor: Actor, data: dict[str, str], **fields
 def _whose(held: Claim) -> Conflict:
     """Who has it and since when, or who resolved it and how."""
     if held.resolved_at:
-        when = timezone.localtime(held.resolved_at)
         return AlreadyResolved(
-            f"Resolved by {held.by}, {when:%Y-%m-%d %H:%M %Z}: {held.done}",
+            f"Resolved by {held.by}, {clock(held.resolved_at)}: {held.done}",
             resolved_by=held.by,
             resolved_at=held.resolved_at.isoformat(),
         )
-    when = timezone.localtime(held.at)
     return AlreadyClaimed(
-        f"{held.by} has it, since {when:%Y-%m-%d %H:%M %Z}.",
+        f"{held.by} has it, since {clock(held.at)}.",
         claimed_by=held.by,
         claimed_at=held.at.isoformat(),
     )

@@ -45,6 +45,11 @@ def of_worker() -> Memory:
             worker.terminate()
 
 
+def here() -> float:
+    """The RSS of this process, in MiB."""
+    return _rss(psutil.Process())
+
+
 def _watch(worker: psutil.Process) -> Memory:
     _carry_out(1)  # it is up
     family = [worker, *worker.children(recursive=True)]

@@ -10,7 +10,7 @@ from typing import Any
 from bench.stopwatch import Stopwatch
 
 ROOT = Path(__file__).resolve().parent.parent
-PEERS = {"dbos": "DBOS, a workflow's steps", "langgraph": "LangGraph, a node that repeats, PostgresSaver"}
+PEERS = {"dbos": "DBOS, a workflow's steps", "langgraph": "LangGraph, a repeated node, PostgresSaver"}
 MISSING = "not installed: pip install --require-hashes -r requirements/bench.txt"
 
 

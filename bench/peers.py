@@ -5,16 +5,14 @@
 The first line it writes says which peers are installed. Imports nothing of ours.
 """
 
+import contextlib
 import importlib.metadata
 import json
 import os
 import sys
 import time
 import uuid
-from collections.abc import Callable
 from typing import Any, TypedDict
-
-Work = Callable[[int], object]
 
 
 class State(TypedDict):
@@ -24,26 +22,27 @@ class State(TypedDict):
     end: int
 
 
-def dbos() -> Work:
+def dbos() -> Any:
     """DBOS: a workflow whose steps do nothing; each step's result is one commit."""
     from dbos import DBOS
 
     DBOS(config={"name": "bench", "system_database_url": os.environ["BENCH_DBOS_URL"], "log_level": "ERROR"})
+    put = DBOS.step()(_put)
 
-    @DBOS.step()
-    def put(n: int) -> dict[str, int]:
-        return {"n": n}
-
-    @DBOS.workflow()
     def flow(steps: int) -> None:
         for n in range(steps):
             put(n)
 
+    workflow = DBOS.workflow()(flow)
     DBOS.launch()
-    return flow
+    return workflow
 
 
-def langgraph() -> Work:
+def _put(n: int) -> dict[str, int]:
+    return {"n": n}
+
+
+def langgraph() -> Any:
     """LangGraph: a graph whose one node runs again and again; each run's checkpoint is on the disk before the next."""
     import psycopg
     from langgraph.checkpoint.postgres import PostgresSaver
@@ -67,29 +66,31 @@ def langgraph() -> Work:
     return flow
 
 
-PEERS = {"dbos": (dbos, "dbos"), "langgraph": (langgraph, "langgraph-checkpoint-postgres")}
+PEERS = {"dbos": (dbos, ["dbos"]), "langgraph": (langgraph, ["langgraph", "langgraph-checkpoint-postgres"])}
 
 
-def _version(package: str) -> str | None:
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return None
+def installed() -> dict[str, str]:
+    """The peers that are here, with their versions."""
+    found = {}
+    for name, (_, packages) in PEERS.items():
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            versions = [importlib.metadata.version(package) for package in packages]
+            found[name] = versions[0]
+    return found
 
 
 def main() -> None:
     """Answer until the input ends."""
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)  # what a peer prints is no answer
-    installed = {name: _version(name) for name, (_, package) in PEERS.items() if _version(package)}
-    print(json.dumps(installed), file=answers)
-    works = {name: PEERS[name][0]() for name in installed}
+    here = installed()
+    print(json.dumps(here), file=answers)
+    works: dict[str, Any] = {name: PEERS[name][0]() for name in here}
     for line in sys.stdin:
         name, steps = line.split()
         client, wall = time.process_time(), time.perf_counter()
         works[name](int(steps))
         print(json.dumps([time.perf_counter() - wall, time.process_time() - client]), file=answers)
-    sys.stderr.flush()
     os._exit(0)  # a peer's own threads do not hold us
 
 

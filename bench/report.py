@@ -24,9 +24,7 @@ def summary(costs: Sequence[Cost], floor: Sequence[Cost]) -> dict[str, float]:
 
 def as_text(report: dict[str, Any]) -> str:
     """All of it."""
-    return "\n".join(
-        [*_head(report), "", *_costs(report), "", *_wire(report["wire"]), "", *_memory(report["worker"])]
-    )
+    return "\n".join([*_head(report), "", *_costs(report), "", *_wire(report["wire"]), "", *_memory(report)])
 
 
 def _head(report: dict[str, Any]) -> Iterator[str]:
@@ -35,6 +33,8 @@ def _head(report: dict[str, Any]) -> Iterator[str]:
         f"{machine['cores']} cores (load {machine['load']:.1f} at the start), Python {machine['python']}, PostgreSQL "
         f"{machine['server_version']}, fsync {machine['fsync']}, synchronous_commit {machine['synchronous_commit']}"
     )
+    peers = ", ".join(f"{name} {version}" for name, version in report["peers"].items())
+    yield f"Beside us: {peers or 'nobody'}"
     yield f"{report['rounds']} interleaved rounds; milliseconds for one write; ratios to the floor of one commit"
 
 
@@ -56,9 +56,11 @@ def _wire(wire: dict[str, dict[str, float]]) -> Iterator[str]:
         yield f"{name:44}{numbers}"
 
 
-def _memory(worker: dict[str, float]) -> Iterator[str]:
+def _memory(report: dict[str, Any]) -> Iterator[str]:
+    worker = report["worker"]
     yield (
         f"a worker's process: {worker['idle_rss']:.0f} MiB idle, {worker['rss']:.0f} MiB after "
         f"{worker['runs']} runs (target: {TARGET_MIB})"
     )
     yield f"all {worker['processes']} processes of a worker, shared pages once: {worker['together']:.0f} MiB"
+    yield f"this process, which carried out the runs above: {report['here']:.0f} MiB"

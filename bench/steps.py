@@ -31,7 +31,6 @@ HERE = Path(__file__).resolve().parent
 FLOOR = "floor, one commit"
 LENGTHS = (10, 100, 1000)  # of runs
 WARM_UP = 50
-TRACED = 100
 
 
 @dataclass
@@ -121,6 +120,7 @@ def _report(server: Server, options: argparse.Namespace) -> dict[str, Any]:
         "missing": {PEERS[name]: MISSING for name in PEERS if name not in peers.installed},
         "wire": wire,
         "worker": asdict(worker),
+        "here": memory.here(),
     }
 
 
@@ -151,8 +151,8 @@ def _wire(floor: Floor, writes: int) -> dict[str, dict[str, float]]:
     for case in _floors(floor, writes) + _ours(writes):
         bare = floor.connection if case.name.startswith("floor") else connection.connection
         trace = Trace(bare.pgconn)
-        case.work(TRACED, trace)
-        counted[case.name] = trace.per(TRACED)
+        case.work(case.writes, trace)
+        counted[case.name] = trace.per(case.writes)
     return counted
 
 

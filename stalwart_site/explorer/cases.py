@@ -43,7 +43,8 @@ class Case:
         return "with-the-key" if self.keyed else "without-the-key"
 
 
-CASES = {(case.stop.value, case.resume): case for stop in Stop for case in (Case(stop, True), Case(stop, False))}
+_SIX = [Case(stop, keyed) for stop in Stop for keyed in (True, False)]
+CASES = {(case.stop.value, case.resume): case for case in _SIX}
 SHOWN_FIRST = Case(Stop.AFTER, keyed=False)
 
 
@@ -143,7 +144,7 @@ def without_the_key(world: World) -> list[Event]:
         else:
             if not shortcut.done:
                 world.lines.append(Line("resume", "no answer came, so send it again as a new request"))
-    world.lines.append(Line("end", "the client's record says: done"))
+    world.lines.append(Line("end", "the client’s record says: done"))
     return []
 
 

@@ -80,16 +80,17 @@ class Network(httpx.BaseTransport):
         return stop
 
     def _told(self, request: httpx.Request, response: httpx.Response) -> None:
+        said, path = response.json(), request.url.path
         if request.method == "POST":
             self.writes += 1
-            key, asked, made = request.headers["Idempotency-Key"], json.loads(request.content), response.json()
-            text = f"request_refund {asked['amount']}: the payment service makes the refund ({made['refund']})"
-            self._tell(Line("write", text, key))
-        else:
+            amount = json.loads(request.content)["amount"]
+            text = f"request_refund {amount}: the payment service makes the refund ({said['refund']})"
+            self._tell(Line("write", text, request.headers["Idempotency-Key"]))
+        elif path.startswith("/operations/"):
             self.lookups += 1
-            found = response.json().get("result")
-            said = f"found, it happened ({found['refund']})" if found else "not found, it has not happened"
-            self._tell(Line("reconcile", f"asks the service about the key: {said}", Path(request.url.path).name))
+            found = said.get("result")
+            what = f"found, it happened ({found['refund']})" if found else "not found, it has not happened"
+            self._tell(Line("reconcile", f"asks about the key: {what}", said["key"]))
 
 
 @dataclass

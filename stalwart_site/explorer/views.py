@@ -22,6 +22,10 @@ _places = threading.BoundedSemaphore(AT_ONCE)
 
 STOPS = {Stop.BEFORE: "before the write", Stop.DURING: "during the call", Stop.AFTER: "after the write"}
 RESUMES = {True: "with the key", False: "without, as a new request"}
+ENGINE, MADE_UP = (
+    Look("the engine", "done", "shield"),
+    Look("a client made for this page", "waiting", "warning"),
+)
 PARTS = {
     "write": Look("write", "running", "next"),
     "stop": Look("stop", "failed", "cross"),
@@ -30,19 +34,21 @@ PARTS = {
     "reconcile": Look("reconcile", "unknown", "unknown"),
     "end": Look("end", "done", "tick"),
 }
-WHY = {
-    Case(Stop.BEFORE, keyed=True): "The process stopped before anything had left; the resume asks about the key, "
-    "hears that nothing happened, and sends the refund under that same key.",
-    Case(Stop.DURING, keyed=True): "The refund was made and its answer was lost; the engine asks about the key, "
-    "finds the refund and records it, and does not call again.",
-    Case(Stop.AFTER, keyed=True): "The refund was made, then the process stopped; the record holds the key of a call "
-    "without an outcome, so the resume asks first, finds the refund and records it.",
-    Case(Stop.BEFORE, keyed=False): "Nothing had been written when the process stopped, so to send the refund again "
-    "did no harm; but the client could not know that, it was lucky.",
-    Case(Stop.DURING, keyed=False): "The refund was made and only its answer was lost; sent again as a new request it "
-    "is a new refund, for the service cannot know that the two mean the same.",
-    Case(Stop.AFTER, keyed=False): "The refund was made, then the process stopped; the record still says “not done”, "
-    "and without a key there is nothing to ask about, so the resume sends it again.",
+WITH_THE_KEY = {
+    Stop.BEFORE: "The process stopped before anything had left; the resume asks about the key, hears that nothing "
+    "happened, and sends the refund under that same key.",
+    Stop.DURING: "The refund was made and its answer was lost; the engine asks about the key, finds the refund and "
+    "records it, and does not call again.",
+    Stop.AFTER: "The refund was made, then the process stopped; the record holds the key of a call without an "
+    "outcome, so the resume asks first, finds the refund and records it.",
+}
+WITHOUT = {
+    Stop.BEFORE: "Nothing had been written when the process stopped, so to send the refund again did no harm; but "
+    "the client could not know that: it was lucky.",
+    Stop.DURING: "The refund was made and only its answer was lost; sent again as a new request it is a new refund, "
+    "for the service cannot know that the two mean the same.",
+    Stop.AFTER: "The refund was made, then the process stopped; the record still says “not done”, and without a key "
+    "there is nothing to ask about, so the resume sends it again.",
 }
 
 
@@ -89,7 +95,8 @@ def _facts(told: Told) -> dict[str, Any]:
         "told": told,
         "case": case,
         "title": title,
-        "why": WHY[case],
+        "look": ENGINE if case.keyed else MADE_UP,
+        "why": (WITH_THE_KEY if case.keyed else WITHOUT)[case.stop],
         "is_twice": is_twice,
         "events": [(PARTS[line.part], line) for line in told.lines],
         "stops": [(words, Case(stop, case.keyed)) for stop, words in STOPS.items()],

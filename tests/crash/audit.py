@@ -79,7 +79,8 @@ def sent_again_for_a_reason(step: Step) -> None:
     if tool.retry_safe or not tool.writes:
         return
     events = Event.objects.filter(step=step)
-    sent = events.filter(kind__in=["step.sent", "step.sent_again"]).order_by("pk")
+    # An answer of a person moves a step to `sent` too; a sending says which attempt it is.
+    sent = events.filter(kind__in=["step.sent", "step.sent_again"], data__has_key="attempt").order_by("pk")
     for attempt, first, second in zip(attempts, sent, sent[1:], strict=False):
         between = events.filter(pk__gt=first.pk, pk__lt=second.pk)
         looked_up = between.filter(kind="step.looked_up", data__said="did_not_happen")

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
-from typing import IO
+from typing import IO, Self
 
 from stalwart_site.processes import dying_with_parent
 from tests.processes import written
@@ -32,7 +32,7 @@ class Carriers:
             preexec_fn=dying_with_parent(signal.SIGKILL),  # noqa: PLW1509 (it runs C alone)
         )
 
-    def __enter__(self) -> "Carriers":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exc: object) -> None:

@@ -1,6 +1,8 @@
 """What the crash tests ask for: processes that may be killed, the services' books, and how much is to be tried.
 
-KILL_MATRIX=all    every kill point, not a spread of them
+KILL_MATRIX=all                    every kill point, not a spread of them
+CRASH=all                          every pair of processes, not a few of them
+SOAK_SECONDS=240 SOAK_SEED=4711    a longer soak, or an earlier one again
 """
 
 import os
@@ -14,22 +16,13 @@ from django.db import connection
 
 from examples.services.process import Services
 from tests.crash.carriers import Carriers
-from tests.crash.points import AGENTS
+from tests.crash.times import ALL_AGENTS, CARRIER
 from tests.early import HOME
-from tests.flows import AGENT_FILES, fresh_books
-from tests.processes import SHORT_TIMES, test_database_url
+from tests.flows import fresh_books
+from tests.processes import test_database_url
 
 if TYPE_CHECKING:
     from pytest_django import DjangoDbBlocker, Settings
-
-ALL_AGENTS = [*AGENT_FILES, AGENTS / "blind.yaml", AGENTS / "load.yaml"]
-# As short as a busy machine allows: a call that is killed in the middle is settled after twice its timeout.
-TIMES = SHORT_TIMES | {
-    "STALWART_LEASE_SECONDS": "0.5",
-    "STALWART_CALL_TIMEOUT_SECONDS": "1",
-    "STALWART_RETRY_SECONDS": "0.05",
-    "STALWART_RENUDGE_SECONDS": "0.02",
-}
 
 
 @pytest.fixture(scope="module")
@@ -53,23 +46,10 @@ def carriers(django_db_setup: None, services: Services) -> Iterator[Carriers]:
         "DATABASE_URL": test_database_url(),
         "STALWART_HOME": str(HOME),
         "STALWART_SERVICES_URL": services.url,
-        "STALWART_AGENTS": ",".join(str(path) for path in ALL_AGENTS),
         "STALWART_FAULTS": "1",
     }
-    with Carriers(os.environ | TIMES | ours) as started:
+    with Carriers(os.environ | CARRIER | ours) as started:
         yield started
-
-
-@pytest.fixture(scope="session")
-def settings_of_a_site() -> dict[str, str]:
-    """Of real workers under attack: a hung cluster is replaced within seconds."""
-    return {
-        "STALWART_AGENTS": ",".join(str(path) for path in ALL_AGENTS),
-        "STALWART_CALL_TIMEOUT_SECONDS": "1",
-        "STALWART_WORKERS": "2",
-        "STALWART_STALL_SECONDS": "4",
-        "STALWART_DRAIN_SECONDS": "5",
-    }
 
 
 @pytest.fixture

@@ -74,6 +74,7 @@ class Load:
     def __init__(self, books: httpx.Client) -> None:
         self.books = books
         self.runs: list[Run] = []
+        self._looked = 0.0
 
     def start(self, flow: Flow, faults: dict[str, str] | None = None) -> Run:
         """Start one run; a worker carries it out."""
@@ -100,17 +101,25 @@ class Load:
     def tend(self) -> None:
         """Answer what is asked, truthfully; and no effect is without its row."""
         try:
-            lines = audit.changes(self.books)
-            again(lambda: audit.no_orphan_writes(lines))
+            self._look_for_orphans()
             again(lambda: people.answer_all(self.books))
         except httpx.TransportError:
             pass  # the services are away: nobody can look at the books
+
+    def _look_for_orphans(self) -> None:
+        """All the time while there are few runs, and less often the longer the journal is."""
+        if time.monotonic() - self._looked > len(self.runs) / 200:
+            lines = audit.changes(self.books)
+            again(lambda: audit.no_orphan_writes(lines))
+            self._looked = time.monotonic()
 
     def until(self, condition: Callable[[], object], what: str, seconds: float) -> float:
         """Tend the load until the condition is true; how long it took. AssertionError after so many seconds."""
         started = time.monotonic()
         while not condition():
-            assert time.monotonic() - started < seconds, f"waited {seconds:.0f} s for {what}; {self.standing()}"
+            assert time.monotonic() - started < seconds, (
+                f"waited {seconds:.0f} s for {what}; {self.standing()}"
+            )
             self.tend()
             time.sleep(0.02)
         return time.monotonic() - started
@@ -143,7 +152,7 @@ class Load:
     def standing(self) -> str:
         """The runs that have not ended, for whoever reads a failure."""
         open_ones = Run.objects.filter(pk__in=self._ids).exclude(state__in=RUN_ENDS, late=False)
-        return "; ".join(f"{run.name} {run.state}: {_steps(run.steps.all())}" for run in open_ones)
+        return "; ".join(f"{run.name} {run.state}: {_steps(list(run.steps.all()))}" for run in open_ones)
 
 
 def _steps(steps: Sequence[Step]) -> str:

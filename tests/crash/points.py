@@ -56,14 +56,20 @@ class Point:
     def gives_up(self) -> bool:
         """Its task's recovery says that a run that died here is not resumed."""
         task = self.file.tasks.get(self.flow.task, TaskSection())
-        return not self.backward and self.kind in HELD and task.recovery != "resume"
+        return self._held_forward and task.recovery != "resume"
+
+    @property
+    def _held_forward(self) -> bool:
+        """It died with the run in its hands, and before the first undo was intended."""
+        if self.backward:
+            undone = [tool for tool in self.flow.writes if tool in UNDO and tool != self.fails]
+            return self.kind == "before-intent" and self.tool == UNDO[undone[-1]]
+        return self.kind in HELD
 
 
 OUT_OF_STOCK = "T-90605"
 BLIND = {
-    "desk-blind: charge, crm, provision": Flow(
-        "desk-blind", "", FLOWS["desk: charge, crm, provision"].steps
-    ),
+    "desk-blind: charge, crm, provision": Flow("desk-blind", "", FLOWS["desk: charge, crm, provision"].steps),
     "desk-blind: charge, receipt, provision": Flow(
         "desk-blind", "", FLOWS["desk: charge, receipt, provision"].steps
     ),

@@ -6,7 +6,7 @@ worker are its own supervisor's to replace.
 
 import os
 import signal
-from collections.abc import Callable, Collection
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 
 import psutil
@@ -22,7 +22,7 @@ TIRED = 2  # clusters lost, after which a worker is replaced: its pauses double
 class Site:
     """The processes of one installation. `settings` are theirs, by name."""
 
-    def __init__(self, processes: Processes, workers: int = 2, **settings: str) -> None:
+    def __init__(self, processes: Processes, settings: Mapping[str, str], workers: int = 2) -> None:
         self._processes, self._settings = processes, settings
         self._port = free_port()
         self._lost: dict[int, int] = {}  # pid of a worker -> how many clusters it lost
@@ -38,13 +38,27 @@ class Site:
     def wait_until_open(self) -> None:
         """Until the web server answers, and each worker has its processes."""
         until(lambda: status_of(f"{self.url}/health") == 200, f"the web server; {self.web.said()}")
-        for worker in self.workers:
-            until(lambda worker=worker: _pool(worker), f"the cluster of a worker; {worker.said()}")
+        until(lambda: all(_pool(worker) for worker in self.workers), "the clusters of the workers")
 
     def kill(self, role: str, busy: Collection[int] = ()) -> int:
         """kill -9 of one process of this role; `busy` are the pids that have a call in flight. Its pid."""
-        pid = _first(lambda: self._pid_of(role, busy), role)
-        os.kill(pid, signal.SIGKILL)
+        killed = 0
+
+        def one_is_killed() -> int:
+            nonlocal killed
+            killed = self.kill_if_any(role, busy)
+            return killed
+
+        until(one_is_killed, f"a process to kill: {role}")
+        return killed
+
+    def kill_if_any(self, role: str, busy: Collection[int] = ()) -> int:
+        """The same; 0 where there is no such process just now."""
+        pid = self._pid_of(role, busy)
+        if pid:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+            until(lambda: _is_gone(pid), f"the {role} to be gone")
         return pid
 
     def repair(self) -> None:
@@ -73,7 +87,7 @@ class Site:
         """What all of them wrote."""
         return "\n".join(started.said() for started in [*self.workers, self.sweep, self.web])
 
-    def _pid_of(self, role: str, busy: Collection[int]) -> int | None:
+    def _pid_of(self, role: str, busy: Collection[int]) -> int:
         if role == "sweep":
             return self.sweep.pid
         if role == "web":
@@ -84,7 +98,7 @@ class Site:
             if pid:
                 self._lost[worker.pid] = self._lost.get(worker.pid, 0) + (role != "busy worker")
                 return pid
-        return None
+        return 0
 
     def _worker(self) -> Started:
         return self._processes.worker(**self._settings)
@@ -121,16 +135,12 @@ def _pool(worker: Started) -> list[psutil.Process]:
     return []
 
 
-def _first(question: Callable[[], int | None], what: str) -> int:
-    found: list[int] = []
-
-    def look() -> bool:
-        pid = question()
-        found.extend([pid] if pid else [])
-        return bool(found)
-
-    until(look, f"a process to kill: {what}")
-    return found[0]
+def _is_gone(pid: int) -> bool:
+    """Dead, even if its parent has not noticed yet."""
+    try:
+        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
 
 
 def pid_of(attempt: Attempt) -> int:

@@ -10,6 +10,8 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import asdict
+from datetime import datetime
+from functools import partial
 
 import httpx
 import pytest
@@ -19,9 +21,11 @@ from examples.services.process import Services
 from runs import tokens
 from runs.models import Event, Run, Step
 from runs.services import Proposal
+from runs.states import RUN_ENDS
 from runs.transitions import clock
 from tests.crash.load import ORDERS, Load, desk
 from tests.crash.site import ROLES, Site, pid_of
+from tests.crash.times import SITE
 from tests.early import HOME
 from tests.flows import Flow, on_the_books, operations
 from tests.processes import SHORT_TIMES, Processes
@@ -39,13 +43,11 @@ orders = itertools.cycle(ORDERS)
 
 
 @pytest.fixture(scope="module")
-def site(
-    kept_database: None, services: Services, settings_of_a_site: dict[str, str]
-) -> Iterator[Site]:
+def site(kept_database: None, services: Services) -> Iterator[Site]:
     """Two workers of two, a sweep and a web server, for the whole module: what is killed is started again."""
     processes = Processes(services.url, HOME)
     try:
-        started = Site(processes, **settings_of_a_site)
+        started = Site(processes, SITE)
         started.wait_until_open()
         yield started
     finally:
@@ -69,16 +71,19 @@ def test_killed_under_load_nothing_is_lost_or_doubled(
     now = clock()
     site.repair()
     load.goes_on(GOES_ON)
-    moved = Event.objects.filter(at__gt=now)
     for attempt in held:
-        load.until(
-            lambda attempt=attempt: moved.filter(run=attempt.step.run_id).exists(), "it to go on", GOES_ON
-        )
+        load.until(partial(went_on, attempt.step.run, now), f"{attempt.step.run} to go on", GOES_ON)
     load.until(callers.are_done, "every caller to get its answer", 30)
     load.runs = list(_runs(callers))
     load.finish(30)
     site.repair()
     all_as_if_nothing_had_happened(load, callers)
+
+
+def went_on(run: Run, since: datetime) -> bool:
+    """It ended, or something happened to it."""
+    run.refresh_from_db()
+    return run.state in RUN_ENDS or Event.objects.filter(run=run, at__gt=since).exists()
 
 
 def all_as_if_nothing_had_happened(load: Load, callers: "Callers") -> None:
@@ -101,9 +106,7 @@ class Callers(threading.Thread):
         self.user = f"u-{time.monotonic_ns()}"
         self.bodies = [self._body(desk(next(orders), *WRITES)) for _ in range(count)]
         self.started: list[str] = []
-        self._client = httpx.Client(
-            base_url=url, headers={"Authorization": f"Bearer {token}"}, timeout=5
-        )
+        self._client = httpx.Client(base_url=url, headers={"Authorization": f"Bearer {token}"}, timeout=5)
 
     def run(self) -> None:
         """One request after the other."""

@@ -1,5 +1,7 @@
 """A deploy: nineteen runs are in flight, every worker gets SIGTERM and is replaced; nobody is asked anything."""
 
+from functools import partial
+
 import httpx
 import pytest
 
@@ -7,6 +9,7 @@ from runs.models import Event, Step
 from runs.states import StepState
 from tests.crash.load import ORDERS, Load, desk
 from tests.crash.site import Site
+from tests.crash.times import SITE
 from tests.flows import on_the_books, operations
 from tests.processes import Processes
 
@@ -17,16 +20,12 @@ WRITES = ("charge_card", "update_crm", "send_receipt")
 NEVER = ("step.interrupted", "step.unknown", "step.late_outcome", "step.sent_again", "lease.taken_over")
 
 
-def test_a_deploy_leaves_no_unknown_and_asks_nobody(
-    books: httpx.Client, processes: Processes, settings_of_a_site: dict[str, str]
-) -> None:
-    site, load = Site(processes, workers=3, **settings_of_a_site), Load(books)
+def test_a_deploy_leaves_no_unknown_and_asks_nobody(books: httpx.Client, processes: Processes) -> None:
+    site, load = Site(processes, SITE, workers=3), Load(books)
     for order in ORDERS[:IN_FLIGHT]:
         load.start(desk(order, *WRITES), dict.fromkeys(WRITES, "slow:0.3"))
     for sent in (5, IN_FLIGHT):  # two deploys, in the midst of the calls
-        load.until(
-            lambda sent=sent: len(load.in_flight) >= 3 and _sent(load) >= sent, "calls in flight", 30
-        )
+        load.until(partial(_is_under_way, load, sent), "calls in flight", 30)
         site.wait_until_open()
         site.deploy()
     load.finish(30)
@@ -40,5 +39,7 @@ def test_a_deploy_leaves_no_unknown_and_asks_nobody(
     assert not Step.objects.filter(run__in=load.runs).exclude(asks="").exists()
 
 
-def _sent(load: Load) -> int:
-    return Step.objects.filter(run__in=load.runs).exclude(state=StepState.PROPOSED).count()
+def _is_under_way(load: Load, sent: int) -> bool:
+    """Some calls are in flight, and so many steps have been sent."""
+    steps = Step.objects.filter(run__in=load.runs).exclude(state=StepState.PROPOSED)
+    return len(load.in_flight) >= 3 and steps.count() >= sent

@@ -2,7 +2,7 @@
 
 import os
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import httpx
 import psutil
@@ -48,7 +48,9 @@ def test_killed_here_nothing_is_lost_and_nothing_doubled(
     books: httpx.Client, carriers: Carriers, point: Point
 ) -> None:
     missed = "send_again" if POINTS.index(point) % 2 else "did_not_happen"
-    life = Life(start_flow(point.flow, point.faults), books, carriers, missed)
+    # A ticket of its own: what an earlier run of the same ticket did would not be done again.
+    flow = replace(point.flow, ticket=point.name if point.flow.ticket else "")
+    life = Life(start_flow(flow, point.faults), books, carriers, missed)
     try:
         for death in point.deaths:
             assert life.carry_out(death) in KILLED, f"it did not die at {death}: {carriers.said()}"

@@ -13,6 +13,7 @@ from django.urls import reverse
 from runs import agentfile, services
 from runs.models import Message, Run, Thread
 from tests.factories import AGENT, answer, approve_all, make_agent, question, start
+from tests.handed_over import rows as handed_over
 from tests.integration.pages import html, signed_in, words
 from tests.world import WORLD
 
@@ -47,6 +48,7 @@ def waiting(agent: str) -> Run:
 @pytest.fixture
 def addresses(failed_run: Run, waiting: Run) -> list[str]:
     """The address of every page."""
+    handed = handed_over()
     return [
         reverse("needs-you"),
         reverse("needs-you-news"),
@@ -62,6 +64,10 @@ def addresses(failed_run: Run, waiting: Run) -> list[str]:
         reverse("conversation", args=[failed_run.thread_id]),
         reverse("conversation", args=[waiting.thread_id]),
         reverse("conversation-pulse", args=[waiting.thread_id]),
+        reverse("handovers"),
+        reverse("handover", args=[handed.pk]),
+        reverse("handover", args=[handed.pk]) + "?format=text",
+        reverse("handover", args=[handed.pk]) + "?format=json",
     ]
 
 
@@ -87,7 +93,8 @@ def test_who_is_not_signed_in_goes_to_the_login(addresses: list[str], client: Cl
 
 
 @pytest.mark.parametrize(
-    "address", ["/questions/999999/", "/runs/999999/", "/questions/99999999999999999999/"]
+    "address",
+    ["/questions/999999/", "/runs/999999/", "/questions/99999999999999999999/", "/handovers/999999/"],
 )
 def test_what_is_not_there_is_a_404_in_words(ana: Client, address: str) -> None:
     response = ana.get(address)

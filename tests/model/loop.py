@@ -221,7 +221,9 @@ def rollbacks(plan: Plan, before: State, move: Move) -> list[Move]:
             name=move.name if len(plan.rollbacks) == 1 else f"{move.name}, {rollback}",
             after=move.after._replace(
                 run=replace(run, rollback=rollback),
-                faults=plan.best_effort_faults if rollback == "best_effort" and plan.faults < 0 else move.after.faults,
+                faults=plan.best_effort_faults
+                if rollback == "best_effort" and plan.faults < 0
+                else move.after.faults,
             ),
         )
         for rollback in plan.rollbacks
@@ -321,7 +323,9 @@ def _send(core: Core, plan: Plan, state: State, step: StepView) -> Iterator[Move
     tool, number = tool_of(plan, step), step.number
     retention = tool.retention * TICK if tool.retention else None
     name = f"engine sends {number}"
-    allowed = _step(name, state, number, {"state": StepState.APPROVED} if step.state is StepState.PROPOSED else {})
+    allowed = _step(
+        name, state, number, {"state": StepState.APPROVED} if step.state is StepState.PROPOSED else {}
+    )
     intent = _step(name, allowed.after, number, core.sending(step, NOW, SETTLE * TICK, retention))
     intent = _then(allowed, intent)._replace(sent=number)
     sent = intent.after.run.steps[number - 1]
@@ -373,9 +377,9 @@ def _settle(core: Core, state: State, step: StepView, to: StepState) -> Move:
         key = key._replace(landed=1)
     answer = f" ({step.answer})" if step.answer else ""
     changes = core.settled(step, to)
-    if to is StepState.NOT_PERFORMED:
-        changes |= {"lookups": 0, "due_at": None}
-    return _step(f"engine settles {step.number} as {to}{answer}", _key(state, step.number, key), step.number, changes)
+    return _step(
+        f"engine settles {step.number} as {to}{answer}", _key(state, step.number, key), step.number, changes
+    )
 
 
 def _undo(plan: Plan, state: State, write: StepView) -> Iterator[Move]:
@@ -427,7 +431,9 @@ def _finish(state: State, end: RunState) -> Move:
     return Move(f"engine finishes {end}", state._replace(run=run), _moved(state.run.steps, steps))
 
 
-def _moved(before: Iterable[StepView], after: Iterable[StepView]) -> tuple[tuple[int, StepState, StepState], ...]:
+def _moved(
+    before: Iterable[StepView], after: Iterable[StepView]
+) -> tuple[tuple[int, StepState, StepState], ...]:
     pairs = zip(before, after, strict=True)
     return tuple((old.number, old.state, new.state) for old, new in pairs if old.state is not new.state)
 
@@ -467,7 +473,7 @@ def _late_outcomes(core: Core, plan: Plan, state: State) -> Iterator[Move]:
     """What a worker that has lost the run hears, and what it writes down; the engine reads that at once."""
     for step, key in zip(state.run.steps, state.keys, strict=True):
         if key.theirs:
-            for verdict, heard in world.late_answers(key, tool_of(plan, step)):
+            for verdict, heard in world.late_answers(key, tool_of(plan, step), step.undoes is not None):
                 name = f"world: the call of {step.number} ends, {verdict}, and its worker has lost the run"
                 yield Move(name, _key(state, step.number, heard))
         for verdict in key.reports:

@@ -1,7 +1,8 @@
 """States that cannot be told apart are made equal, so that the model stays small. Sound because:
 
-* Of a step that has ended (but an abandoned undo, which may be tried anew) the core reads its number, state, whether it writes, undo and what it undoes, no
-  more. `explorer` asserts for each that the core's next action is the same before and after.
+* Of a step that has ended the core reads its number, state, whether it writes, its undo and what it undoes, and
+  whether it is to be looked up once more; but an abandoned undo may be tried anew. `explorer` asserts for every
+  state that the core's next action is the same before and after.
 * Of calls and budget it counts how many calls are left, and whether there was none, one or more.
 * Time is relative (`world.NOW` stands still): what has passed has passed.
 * A crash and an answer that does not come are the same doubt; what a step holds of its last sending (when it
@@ -38,7 +39,12 @@ def normal(state: State, before: State | None = None, *, late: bool = False) -> 
     run = state.run
     steps, keys = list(run.steps), list(state.keys)
     for index, (step, key) in enumerate(zip(run.steps, state.keys, strict=True)):
-        if before and index < len(before.keys) and step is before.run.steps[index] and key is before.keys[index]:
+        if (
+            before
+            and index < len(before.keys)
+            and step is before.run.steps[index]
+            and key is before.keys[index]
+        ):
             continue
         keys[index] = _key(step, key)
         steps[index] = _step(step, bool(keys[index].wire or keys[index].theirs), run.keys == "action")
@@ -75,7 +81,7 @@ def _abandoned(step: StepView) -> bool:
 
 
 def _ended(step: StepView, wire: bool, reason: bool) -> StepView:
-    looked_at = step.state is StepState.NOT_PERFORMED and step.lookup and bool(step.doubt) and not step.said
+    looked_at = step.state is StepState.NOT_PERFORMED and step.lookup and bool(step.doubt)
     plain = StepView(
         step.number,
         step.state,
@@ -86,8 +92,9 @@ def _ended(step: StepView, wire: bool, reason: bool) -> StepView:
         irreversible=step.irreversible,
         lookup=looked_at or (bool(step.undoes) and step.lookup),
         doubt="no_answer" if looked_at else "",
-        lookups=step.lookups if looked_at else 0,
-        due_at=step.due_at if looked_at else None,
+        said="cannot_say" if looked_at and step.said else "",
+        lookups=step.lookups if looked_at and not step.said else 0,
+        due_at=step.due_at if looked_at and not step.said else None,
         replayed=step.replayed,
         reason=step.reason if reason else "",
     )

@@ -18,7 +18,9 @@ PLAIN = tuple(forward_tools(confirm=False))
 CONFIRMED = tuple(forward_tools(confirm=True))
 EVERY = (*forward_tools(confirm=False, more=True), *forward_tools(confirm=True, more=True)[1:])
 TOOLS = {tool.name: tool for tool in EVERY}
-FORGETFUL = tuple(replace(tool, name=f"{tool.name}+retention", retention=4) for tool in PLAIN if tool.retry_safe)
+FORGETFUL = tuple(
+    replace(tool, name=f"{tool.name}+retention", retention=4) for tool in PLAIN if tool.retry_safe
+)
 
 
 def tools(*names: str) -> tuple[Tool, ...]:
@@ -39,7 +41,7 @@ ONE_STEP = {
     "every kind of tool": Plan((PLAIN,)),
     "every kind of tool, confirmed": Plan((CONFIRMED,)),
     "every kind, and what the core cannot see": Plan((EVERY,), undos=tuple(undo_tools(more=True)), faults=3),
-    "a service that forgets keys": Plan((FORGETFUL[:2],)),
+    "a service that forgets keys": Plan((FORGETFUL[:2],), faults=5),
     "proposed by its agent": Plan((MIXED,), opened=True),
     "late outcomes": Plan((PLAIN,), late=True, faults=2),
     "an action that another run may have done": Plan((PLAIN,), keys="action", faults=3),
@@ -55,16 +57,22 @@ TWO_STEPS = {
     "people who say what is not so": Plan((PLAIN, PLAIN), truthful=False, faults=1),
 }
 MORE_STEPS = {
-    "charge, CRM, provision": Plan(steps("undo", "undo", "undo"), faults=2),
+    "charge, CRM, provision": Plan(steps("undo", "undo", "undo"), undos=SIMPLE_UNDO, faults=2),
     "charge, receipt, provision": Plan(steps("undo", "irreversible", "undo"), faults=2),
-    "each is looked up": Plan(steps("undo+lookup", "undo+lookup", "undo+lookup"), undos=SIMPLE_UNDO, faults=2),
+    "each is looked up": Plan(
+        steps("undo+lookup", "undo+lookup", "undo+lookup"), undos=SIMPLE_UNDO, faults=2
+    ),
     "each may be repeated": Plan(steps(*["undo+retry_safe"] * 3), undos=SAFE_UNDO, faults=2),
     "each is confirmed": Plan(steps(*["undo+confirm"] * 3), undos=SIMPLE_UNDO, faults=2),
     "two reads around a charge": Plan(steps("read", "undo", "read"), faults=2),
-    "best effort": Plan(steps("undo", "undo", "undo"), rollbacks=("best_effort",), undos=SIMPLE_UNDO, faults=2),
+    "best effort": Plan(
+        steps("undo", "undo", "undo"), rollbacks=("best_effort",), undos=SIMPLE_UNDO, faults=2
+    ),
     "receipts only": Plan(steps("irreversible", "irreversible+lookup", "no_undo"), faults=2),
     "late outcomes": Plan(steps("undo", "undo", "no_undo"), undos=SIMPLE_UNDO, late=True, faults=1),
-    "read, charge, receipt, CRM": Plan(steps("read", "undo", "irreversible", "undo"), undos=SIMPLE_UNDO, faults=2),
+    "read, charge, receipt, CRM": Plan(
+        steps("read", "undo", "irreversible", "undo"), undos=SIMPLE_UNDO, faults=2
+    ),
     "four writes": Plan(steps(*["undo"] * 4), rollbacks=("ordered",), undos=SIMPLE_UNDO, faults=2),
     "four of all kinds": Plan(
         steps("undo+lookup", "undo+retry_safe", "no_undo", "undo+confirm"), undos=SIMPLE_UNDO, faults=1
@@ -73,4 +81,6 @@ MORE_STEPS = {
         steps("read", "undo", "no_undo+lookup", "undo"), opened=True, undos=SIMPLE_UNDO, faults=1
     ),
 }
-FEWER_LOOKUPS = 2  # of the four failures after which a lookup counts as silent, where two or more steps are explored
+FEWER_LOOKUPS = (
+    2  # of the four failures after which a lookup counts as silent, where two or more steps are explored
+)

@@ -100,7 +100,7 @@ def _succeeded(plan: Plan, state: State) -> str:
     return ""
 
 
-def broken_by_move(core: Core, plan: Plan, before: State, action: Action, move: Move) -> str:
+def broken_by_move(plan: Plan, before: State, action: Action, move: Move) -> str:
     """What this move did that it must not do."""
     return (
         _moves_allowed(before, move)
@@ -183,7 +183,9 @@ def _undoing(before: State, action: Undo) -> str:
     if write.replayed:
         return f"replayed: {write.number} was done by another run, and is undone by this one"
     undone = {step.undoes for step in run.undos}
-    later = [s.number for s in run.forward if s.number > write.number and s.to_undo and s.number not in undone]
+    later = [
+        s.number for s in run.forward if s.number > write.number and s.to_undo and s.number not in undone
+    ]
     if later:
         return f"order: {write.number} is undone before {later}"
     if run.rollback == "ordered":
@@ -216,5 +218,3 @@ def broken_at_rest(core: Core, state: State, wait: Wait) -> str:
     if core.next_action(replace(run, state=rest)) != wait:
         return f"at rest: a run that is {rest} does not wait for the same"
     return ""
-
-

@@ -41,7 +41,9 @@ class Key(NamedTuple):
     approved: bool = False  # a person approved the call as it is now
     again: bool = False  # a person said 'send again'
     lied: bool = False  # a person said what is not so
-    theirs: tuple[int, ...] = ()  # ticks left to calls of a worker that has lost the run and does not know yet
+    theirs: tuple[
+        int, ...
+    ] = ()  # ticks left to calls of a worker that has lost the run and does not know yet
     reports: tuple[str, ...] = ()  # what such workers have heard, and have not written down yet
 
 
@@ -88,11 +90,13 @@ def landings(key: Key, tool: Tool) -> Iterator[Key]:
         yield land(key._replace(wire=tuple(rest)), tool)
 
 
-def late_answers(key: Key, tool: Tool) -> Iterator[tuple[str, Key]]:
+def late_answers(key: Key, tool: Tool, undoes: bool) -> Iterator[tuple[str, Key]]:
     """The call of a worker that has lost the run ends: it has an answer to write down."""
     if key.theirs:
         over = key._replace(theirs=key.theirs[1:])
         yield "performed", land(over, tool)._replace(reports=(*key.reports, "performed"))
+        if undoes and tool.lookup:  # says yes and changes nothing
+            yield "performed", over._replace(reports=(*key.reports, "performed"))
         for verdict in ("refused", "unavailable"):
             yield verdict, over._replace(reports=(*key.reports, verdict))
 
@@ -126,14 +130,15 @@ def what_a_lookup_says(key: Key) -> Iterator[tuple[str, int]]:
     yield "failed", 1
 
 
-
 def undo_tools(more: bool = False) -> list[Tool]:
     """Every kind of tool that undoes; with `more`, also services that honour keys without saying so."""
     kinds = [(safe, look, safe) for safe in (False, True) for look in (False, True)]
     kinds += [(False, look, True) for look in (False, True)] if more else []
     return [
         Tool(
-            "+".join(["undo", *(["retry_safe"] if s else []), *(["lookup"] if k else []), *(["keys"] if h else [])]),
+            "+".join(
+                ["undo", *(["retry_safe"] if s else []), *(["lookup"] if k else []), *(["keys"] if h else [])]
+            ),
             retry_safe=s,
             lookup=k,
             honours_keys=h,
@@ -153,7 +158,9 @@ def forward_tools(*, confirm: bool, more: bool = False) -> list[Tool]:
     """
     tools = [Tool("read", writes=False)]
     for undo in ("undo", "no_undo", "irreversible") if more else ("undo", "no_undo"):
-        for safe, keys in ((False, False), (True, True), (False, True)) if more else ((False, False), (True, True)):
+        for safe, keys in (
+            ((False, False), (True, True), (False, True)) if more else ((False, False), (True, True))
+        ):
             for look in (False, True):
                 words = [undo, *(["retry_safe"] if safe else []), *(["lookup"] if look else [])]
                 words += [*(["keys"] if keys and not safe else []), *(["confirm"] if confirm else [])]

@@ -14,6 +14,7 @@ from runs import services
 from runs.api import threads
 from runs.api.problems import as_problem, document
 from runs.errors import Problem
+from tests.handed_over import rows as handed_over
 from tests.integration.api.caller import CHARGE, Caller, Reply
 from tests.integration.api.conftest import carry_out
 
@@ -36,18 +37,27 @@ def test_the_document_covers_every_endpoint(schema: dict[str, Any]) -> None:
     methods = sorted(f"{method.upper()} {path}" for path, item in schema["paths"].items() for method in item)
     assert methods == [
         "GET /api/v1/agents",
+        "GET /api/v1/handovers",
         "GET /api/v1/questions",
         "GET /api/v1/questions/{step}",
         "GET /api/v1/runs",
         "GET /api/v1/runs/{run}",
         "GET /api/v1/runs/{run}/events",
+        "GET /api/v1/runs/{run}/handover",
+        "GET /api/v1/runs/{run}/journal",
         "GET /api/v1/threads/{thread}",
         "GET /api/v1/tools",
         "POST /api/v1/questions/{step}/answer",
         "POST /api/v1/runs",
         "POST /api/v1/runs/{run}/cancel",
         "POST /api/v1/runs/{run}/close",
+        "POST /api/v1/runs/{run}/handover/claim",
+        "POST /api/v1/runs/{run}/handover/notes",
+        "POST /api/v1/runs/{run}/handover/release",
+        "POST /api/v1/runs/{run}/handover/resolve",
+        "POST /api/v1/runs/{run}/resume",
         "POST /api/v1/runs/{run}/steps",
+        "POST /api/v1/runs/{run}/undo",
         "POST /api/v1/threads",
         "POST /api/v1/threads/{thread}/turns",
     ]
@@ -83,6 +93,8 @@ def test_what_is_sent_is_what_the_document_says(
         "Answer": ana.answer(question),
         "Tools": bot.get("/tools"),
         "Agents": bot.get("/agents"),
+        "HandoverOut": ana.get(f"/runs/{handed_over().name}/handover"),
+        "Handovers": ana.get("/handovers"),
         "ProblemDocument": bot.get("/runs/R-99999999"),
     }
     for name, reply in replies.items():

@@ -112,6 +112,9 @@ ALLOWED = {
     ("GET", "/runs"): {"agent", "approver", "operator"},
     ("GET", RUN): {"agent", "approver", "operator"},
     ("GET", f"{RUN}/events"): {"agent", "approver", "operator"},
+    ("GET", f"{RUN}/journal"): {"agent", "approver", "operator"},
+    ("GET", f"{RUN}/handover"): {"agent", "approver", "operator"},
+    ("GET", "/handovers"): {"agent", "approver", "operator"},
     ("GET", THREAD): {"agent", "approver", "operator"},
     ("GET", "/questions"): {"agent", "approver", "operator"},
     ("GET", QUESTION): {"agent", "approver", "operator"},
@@ -123,6 +126,12 @@ ALLOWED = {
     ("POST", f"{RUN}/steps"): {"agent"},
     ("POST", f"{RUN}/close"): {"agent"},
     ("POST", f"{RUN}/cancel"): {"operator"},
+    ("POST", f"{RUN}/undo"): {"operator"},
+    ("POST", f"{RUN}/resume"): {"operator"},
+    ("POST", f"{RUN}/handover/claim"): {"approver", "operator"},
+    ("POST", f"{RUN}/handover/release"): {"approver", "operator"},
+    ("POST", f"{RUN}/handover/notes"): {"approver", "operator"},
+    ("POST", f"{RUN}/handover/resolve"): {"approver", "operator"},
     ("POST", f"{QUESTION}/answer"): {"approver", "operator"},
 }
 
