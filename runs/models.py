@@ -127,6 +127,7 @@ class Run(models.Model):
                 name="run_alive",
             ),
             models.Index(fields=["ticket"], condition=~Q(ticket=""), name="run_of_ticket"),
+            models.Index(fields=["handover_at"], condition=Q(handover_at__isnull=False), name="handed_over"),
         ]
 
     def __str__(self) -> str:
