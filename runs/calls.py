@@ -4,7 +4,7 @@
 """
 
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
@@ -54,6 +54,7 @@ class Looking:
     step: int
     tool: Tool
     call: Call
+    asked_at: datetime
     answer: Answer | None = None
 
     def act(self) -> None:
@@ -65,7 +66,8 @@ class Looking:
         assert self.answer is not None
         step = held.step(self.step)
         view = step_view(held, step, spec)
-        changes = outcomes.looked_up(view, self.answer.said, held.now, pause(view.lookups + 1))
+        # The time before the lookup: what it did not see may have landed while it was under way.
+        changes = outcomes.looked_up(view, self.answer.said, self.asked_at, pause(view.lookups + 1))
         said = (
             {"said": self.answer.said, "error": self.answer.error}
             if self.answer.error
@@ -91,7 +93,7 @@ def send(held: Held, step: Step, spec: AgentSpec) -> Sending:
 def look(held: Held, step: Step, spec: AgentSpec) -> Looking:
     tool = spec.catalogue[step.tool]
     assert tool.lookup is not None
-    return Looking(step.number, spec.catalogue[tool.lookup], _call(held, step, tool))
+    return Looking(step.number, spec.catalogue[tool.lookup], _call(held, step, tool), asked_at=held.now)
 
 
 def _call(held: Held, step: Step, tool: Tool) -> Call:

@@ -56,9 +56,9 @@ def release(held: Held, wait: Wait) -> None:
 
 
 def let_go(held: Held) -> None:
-    """This process was asked to stop: the call in flight is recorded, and another worker goes on."""
+    """The call in flight is recorded, and whoever is free goes on: this process stops, or its turn is over."""
     if held.run.state == RunState.RUNNING:
-        move_run(held, RunState.READY, why="the worker is stopping")
+        move_run(held, RunState.READY, why="given back")
     change(held, held.run, lease_owner="", lease_expires_at=None, due_at=None)
     nudge(held.run.pk)
 

@@ -15,6 +15,7 @@ import secrets
 import socket
 import time
 
+from django.conf import settings
 from django.db import InterfaceError, OperationalError, connection, transaction
 
 from runs import draining, faults, heartbeat, ledger, outcomes, rewind
@@ -70,10 +71,11 @@ def advance(run_id: int, owner: str = "") -> bool:
 def _loop(run_id: int, owner: str) -> bool:
     held: Held | None = None
     job: Job | None = None
+    turn_ends = time.monotonic() + settings.TURN_SECONDS
     while True:
         done = job
         try:
-            held, job = _commit(run_id, owner, held, job)
+            held, job = _commit(run_id, owner, held, job, go_on=time.monotonic() < turn_ends)
         except LeaseLost:
             if isinstance(job, Sending):
                 record_late(job)
@@ -112,8 +114,10 @@ def _after_outage(held: Held, job: Job) -> Job | None:
     return None if job.attempt.verdict else job
 
 
-def _commit(run_id: int, owner: str, held: Held | None, job: Job | None) -> tuple[Held | None, Job | None]:
-    """The one transaction between two calls."""
+def _commit(
+    run_id: int, owner: str, held: Held | None, job: Job | None, *, go_on: bool
+) -> tuple[Held | None, Job | None]:
+    """The one transaction between two calls. Where it may not go on, the run is given back for another turn."""
     with transaction.atomic():
         if held is None:
             held = _take(run_id, owner)
@@ -124,7 +128,7 @@ def _commit(run_id: int, owner: str, held: Held | None, job: Job | None) -> tupl
         spec = agent(held.run.thread.agent)
         if job:
             job.record(held, spec)
-        if draining.asked():
+        if draining.asked() or not go_on:
             job = None
             let_go(held)
         else:

@@ -13,20 +13,24 @@ from django.db.models import Q
 from django.db.models.functions import Now
 
 from runs.models import Run
-from runs.queue import nudge
+from runs.queue import nudge, waiting
 
 log = logging.getLogger(__name__)
 BATCH = 200
 
 
 def sweep() -> int:
-    """Nudge what could move; at most 200 runs, none twice within STALWART_RENUDGE_SECONDS. Returns how many."""
+    """Nudge what could move, none twice within STALWART_RENUDGE_SECONDS. Returns how many.
+
+    At most 200 nudges wait at a time: those that wait are not lost, and the queue must not outgrow the workers.
+    """
+    room = BATCH - waiting()
+    if room <= 0:
+        return 0
     pause = timedelta(seconds=settings.RENUDGE_SECONDS)
     with transaction.atomic():
         quiet = Q(nudged_at=None) | Q(nudged_at__lt=Now() - pause)
-        runs = (
-            Run.objects.with_work().filter(quiet).order_by("pk").select_for_update(skip_locked=True)[:BATCH]
-        )
+        runs = Run.objects.with_work().filter(quiet).order_by("pk").select_for_update(skip_locked=True)[:room]
         found = [run.pk for run in runs]
         Run.objects.filter(pk__in=found).update(nudged_at=Now())
         for pk in found:

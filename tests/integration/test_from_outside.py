@@ -45,7 +45,9 @@ def test_a_cancelled_run_is_undone(agent: str) -> None:
     services.cancel(PERSON, run, "the customer rang")
     advance(run.pk)
     run.refresh_from_db()
-    assert reply(run) == "This run stopped: cancelled by Ana Ferreira. Undone, latest first: charge (by refund)."
+    assert (
+        reply(run) == "This run stopped: cancelled by Ana Ferreira. Undone, latest first: charge (by refund)."
+    )
 
 
 def test_an_undo_is_refused_while_another_run_of_the_thread_is_open(agent: str) -> None:

@@ -2,6 +2,7 @@
 
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -94,3 +95,12 @@ def test_a_worker_that_is_asked_to_stop_records_the_call_and_lets_the_run_go(
     run.refresh_from_db()
     assert (run.state, WORLD.calls) == ("succeeded", ["tag", "pay"])
     assert not run.events.filter(kind="step.interrupted").exists()
+
+
+def test_a_long_run_is_given_back_when_its_turn_is_over(agent: str, settings: Any) -> None:
+    settings.TURN_SECONDS = 0
+    run = start(agent, "pay 1, then pay 2")
+    assert (run.state, run.lease_owner) == ("ready", "")
+    settings.TURN_SECONDS = 20
+    run = until(run, "succeeded")
+    assert WORLD.calls == ["pay", "pay"]

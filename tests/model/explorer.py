@@ -39,7 +39,7 @@ class Broken(Exception):
 @dataclass(frozen=True)
 class Next:
     """What can follow: the move's name, the state after it (and the run before it was made normal), and whether
-    the engine did it by itself.
+    the engine did it by itself and at once.
     """
 
     name: str
@@ -87,7 +87,8 @@ class Model:
         for move in rollbacks(self.plan, before, whole):
             after = normal(move.after, before, late=self.plan.late)
             self._must_not(broken_by_move(self.plan, before, action, move), move.name)
-            yield Next(move.name, after, move.after.run, by_engine)
+            at_once = by_engine and "time passes" not in move.name
+            yield Next(move.name, after, move.after.run, at_once)
 
     def check(self, one: Next) -> None:
         """Whether a new state keeps the promise, and is to the core what it was before it was made normal."""
@@ -226,7 +227,8 @@ def walk(plan: Plan, picks: Sequence[int], patience: int, core: Core = REAL) -> 
     happens until the run has ended. Raises Broken.
     """
     model = Model(plan, core)
-    state, trace = model.start(), []
+    state = model.start()
+    trace: list[str] = []
     for place, pick in enumerate([*picks, *[-1] * patience]):
         if pick < 0 and state.run.state in RUN_ENDS:
             if place >= len(picks):

@@ -20,7 +20,8 @@ What each action does. "Commits" is one transaction; a step's changes are those 
                      goes through `approved`;
                   2. calls the tool, outside any transaction, at once;
                   3. `outcomes.called(...)`, committed with the next thing that is committed.
-    LookUp(n)     asks the lookup tool, then commits `outcomes.looked_up(...)`.
+    LookUp(n)     asks the lookup tool, then commits `outcomes.looked_up(...)`, with the time at which it was asked:
+                  what it said is of then, and a call may have landed since.
     Undo(n)       binds the undo. Bound: commits a new step, `undoes` n, `proposed`, with the next number and a
                   budget of 4. It cannot be bound: commits n's `undo` as ''.
     RollBack      commits the run as `rolling_back` and every forward step that has neither ended nor is in
@@ -113,6 +114,7 @@ class Plan:
     keys: str = "step"  # or action: another run of the ticket may have done it, or be at it
     opened: bool = False  # its agent proposes the steps one by one
     recoveries: tuple[str, ...] = ("resume", "compensate")
+    lookup_time: str = "asked"  # or recorded: the time that counts for what a lookup said
     late: bool = False  # a worker that lost the run may still write down what its call did
     faults: int = -1  # how many may happen; -1: any number
     best_effort_faults: int = -1  # how many may happen from a best-effort rollback on
@@ -245,7 +247,7 @@ def engine_moves(core: Core, plan: Plan, state: State, action: Action) -> Iterat
         case Send(number):
             yield from _send(core, plan, state, run.steps[number - 1])
         case LookUp(number):
-            yield from _look_up(core, state, run.steps[number - 1])
+            yield from _look_up(core, plan, state, run.steps[number - 1])
         case Settle(number, to):
             yield _settle(core, state, run.steps[number - 1], to)
         case Undo(number):
@@ -328,15 +330,17 @@ def _send(core: Core, plan: Plan, state: State, step: StepView) -> Iterator[Move
     )
     intent = _step(name, allowed.after, number, core.sending(step, NOW, SETTLE * TICK, retention))
     intent = _then(allowed, intent)._replace(sent=number)
-    sent = intent.after.run.steps[number - 1]
     for way in world.ways_of_a_call(tool, step.undoes is not None, state.keys[number - 1]):
         if (way.faults and not state.faults) or (way.key.theirs and not plan.late):
             continue
         there, name = _key(intent.after, number, way.key), f"engine sends {number}: {way.name}"
         if way.verdict:
-            changes = core.called(sent, way.verdict, NOW, PAUSE * TICK)
-            changes["reason"] = way.verdict if way.verdict in ("refused", "raised") else ""
-            yield _then(intent, _step(name, there, number, changes, way.faults))
+            for meanwhile in _meanwhile(core, Move(name, there), number):
+                learnt = meanwhile.after.run.steps[number - 1]
+                changes = core.called(learnt, way.verdict, NOW, PAUSE * TICK)
+                changes["reason"] = way.verdict if way.verdict in ("refused", "raised") else ""
+                ended = _step(meanwhile.name, meanwhile.after, number, changes, way.faults)
+                yield _then(intent, _then(meanwhile, ended))
         else:
             after = _then(intent, _step(name, there, number, {}, way.faults))
             yield from (_then(after, over) for over in taken_over(core, plan, after))
@@ -359,12 +363,37 @@ def taken_over(core: Core, plan: Plan, crash: Move) -> Iterator[Move]:
             return
 
 
-def _look_up(core: Core, state: State, step: StepView) -> Iterator[Move]:
-    for answer, faults in world.what_a_lookup_says(state.keys[step.number - 1]):
+def _look_up(core: Core, plan: Plan, state: State, step: StepView) -> Iterator[Move]:
+    """The answer is of the world as it is when it is asked; time may pass, and a call land, before it is recorded."""
+    number = step.number
+    for answer, faults in world.what_a_lookup_says(state.keys[number - 1]):
         if faults and not state.faults:
             continue
-        changes = core.looked_up(step, answer, NOW, PAUSE * TICK)
-        yield _step(f"engine looks {step.number} up: {answer}", state, step.number, changes, faults)
+        name = f"engine looks {number} up: {answer}"
+        for asked, later in ((NOW, Move(name, state)), *_slowly(plan, state, number, name)):
+            for meanwhile in _meanwhile(core, later, number):
+                learnt = meanwhile.after.run.steps[number - 1]
+                when = asked if plan.lookup_time == "asked" else NOW
+                changes = core.looked_up(learnt, answer, when, PAUSE * TICK)
+                yield _then(meanwhile, _step(meanwhile.name, meanwhile.after, number, changes, faults))
+
+
+def _slowly(plan: Plan, state: State, number: int, name: str) -> Iterator[tuple[datetime, Move]]:
+    """The same, where a tick passes before the answer is recorded, and a call may land before that."""
+    key, tool = state.keys[number - 1], tool_of(plan, state.run.steps[number - 1])
+    for landed in (key, *world.landings(key, tool)):
+        lands = ", the call lands" if landed is not key else ""
+        yield NOW - TICK, Move(f"{name}{lands}, time passes", _tick_all(_key(state, number, landed)))
+
+
+def _meanwhile(core: Core, move: Move, number: int) -> Iterator[Move]:
+    """While the engine waits for an answer: nothing else, or a late outcome of the same step is read first."""
+    yield move
+    key, step = move.after.keys[number - 1], move.after.run.steps[number - 1]
+    for verdict in key.reports:
+        read = _key(move.after, number, key._replace(reports=()))
+        name = f"{move.name} (after a late outcome: {verdict})"
+        yield _then(move, _step(name, read, number, core.late(step, verdict)))
 
 
 def _settle(core: Core, state: State, step: StepView, to: StepState) -> Move:
@@ -464,9 +493,7 @@ def _the_world(plan: Plan, state: State) -> Iterator[Move]:
             for landed in world.landings(key, tool_of(plan, step)):
                 yield Move(f"world: the call of {step.number} lands", _key(state, step.number, landed))
     if _something_lies_ahead(state):
-        steps = tuple(_tick(step) for step in state.run.steps)
-        keys = tuple(world.tick(key) for key in state.keys)
-        yield Move("world: time passes", state._replace(run=with_steps(state.run, steps), keys=keys))
+        yield Move("world: time passes", _tick_all(state))
 
 
 def _late_outcomes(core: Core, plan: Plan, state: State) -> Iterator[Move]:
@@ -492,7 +519,13 @@ def _something_lies_ahead(state: State) -> bool:
 
 
 def _nearer(at: datetime | None) -> datetime | None:
-    return max(at - TICK, NOW) if at else None
+    return at - TICK if at else None
+
+
+def _tick_all(state: State) -> State:
+    steps = tuple(_tick(step) for step in state.run.steps)
+    keys = tuple(world.tick(key) for key in state.keys)
+    return state._replace(run=with_steps(state.run, steps), keys=keys)
 
 
 @cache
@@ -501,10 +534,9 @@ def _tick(step: StepView) -> StepView:
         return replace(step, check="")  # released, and checked again when it is claimed again
     if not (step.due_at or step.settles_at or step.resend_until):
         return step
-    due = _nearer(step.due_at)
     return replace(
         step,
-        due_at=due if due and due > NOW else None,
+        due_at=_nearer(step.due_at),
         settles_at=_nearer(step.settles_at),
         resend_until=_nearer(step.resend_until),
     )

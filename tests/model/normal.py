@@ -23,7 +23,7 @@ from typing import Any
 from runs.states import IN_FLIGHT, RunState, StepState
 from runs.view import StepView
 from tests.model.loop import ABSENT, State, with_steps
-from tests.model.world import Key
+from tests.model.world import NOW, Key
 
 FRESH = Key()
 MAY_BE_UNDONE = frozenset({StepState.PERFORMED, StepState.NOT_PERFORMED, StepState.FAILED})
@@ -67,6 +67,9 @@ def _step(step: StepView, wire: bool, reason: bool) -> StepView:
     changes: dict[str, Any] = {}
     if step.calls != calls:
         changes |= {"calls": calls, "budget": calls + step.budget - step.calls}
+    if step.due_at and step.due_at <= NOW:
+        changes["due_at"] = None
+    changes |= {name: NOW for name in ("settles_at", "resend_until") if (getattr(step, name) or NOW) < NOW}
     if step.doubt == "interrupted" or (step.doubt and _abandoned(step)):
         changes["doubt"] = "" if _abandoned(step) else "no_answer"
     if not reason and step.reason:
@@ -94,7 +97,7 @@ def _ended(step: StepView, wire: bool, reason: bool) -> StepView:
         doubt="no_answer" if looked_at else "",
         said="cannot_say" if looked_at and step.said else "",
         lookups=step.lookups if looked_at and not step.said else 0,
-        due_at=step.due_at if looked_at and not step.said else None,
+        due_at=step.due_at if looked_at and not step.said and step.due_at and step.due_at > NOW else None,
         replayed=step.replayed,
         reason=step.reason if reason else "",
     )

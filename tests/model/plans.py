@@ -40,8 +40,8 @@ SAFE_UNDO = (UNDO_TOOLS["undo+retry_safe+lookup+keys"],)
 ONE_STEP = {
     "every kind of tool": Plan((PLAIN,)),
     "every kind of tool, confirmed": Plan((CONFIRMED,)),
-    "every kind, and what the core cannot see": Plan((EVERY,), undos=tuple(undo_tools(more=True)), faults=3),
-    "a service that forgets keys": Plan((FORGETFUL[:2],), faults=5),
+    "every kind, and what the core cannot see": Plan((EVERY,), undos=tuple(undo_tools(more=True)), faults=2),
+    "a service that forgets keys": Plan((FORGETFUL[:2],), faults=3),
     "proposed by its agent": Plan((MIXED,), opened=True),
     "late outcomes": Plan((PLAIN,), late=True, faults=2),
     "an action that another run may have done": Plan((PLAIN,), keys="action", faults=3),

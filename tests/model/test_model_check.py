@@ -12,6 +12,7 @@ from tests.model.loop import Core, Plan, proposed
 from tests.model.variants import Edit, core_with
 
 TWO_TRIES = core_with([Edit("outcomes", "LOOKUP_TRIES = 4", f"LOOKUP_TRIES = {plans.FEWER_LOOKUPS}")])
+pytestmark = pytest.mark.timeout(600)  # a machine that does other things as well may be slow
 SEEN: dict[str, Found] = {}
 
 

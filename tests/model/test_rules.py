@@ -5,6 +5,7 @@ rule is to be named anew here.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 
 import pytest
@@ -78,6 +79,12 @@ def test_without_the_key_rule_a_charge_is_sent_again_and_done_twice() -> None:
 def test_without_settling_a_call_on_the_wire_is_done_twice() -> None:
     edit = outcomes('"did_not_happen" if settled else "not_yet"', '"did_not_happen"')
     without(LOOKED_UP, edit, breaks="never twice")
+
+
+def test_without_the_time_at_which_it_was_asked_a_slow_lookup_lets_a_charge_be_done_twice() -> None:
+    """A rule of the loop: what was asked before the call settled, and recorded after it, has settled nothing."""
+    _breaks(replace(LOOKED_UP, lookup_time="recorded"), REAL, "never twice")
+    _holds(LOOKED_UP)
 
 
 def test_without_waiting_for_the_time_it_settles_a_lookup_is_asked_for_ever() -> None:

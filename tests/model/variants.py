@@ -3,7 +3,7 @@
 import inspect
 import types
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from runs import next_action as real_next_action
 from runs import outcomes as real_outcomes
@@ -44,7 +44,7 @@ def core_with(edits: Iterable[Edit]) -> Core:
     )
 
 
-def _run(name: str, source: str) -> dict[str, object]:
+def _run(name: str, source: str) -> dict[str, Any]:
     module = types.ModuleType(f"runs.{name} (edited)")
     exec(compile(source, module.__name__, "exec"), module.__dict__)
     return module.__dict__
