@@ -48,6 +48,11 @@ class StopSignals:
         with contextlib.suppress(BlockingIOError):  # full of earlier signals: it is readable
             os.write(self._writer, b"!")
 
+    def ignore(self) -> None:
+        """The work is done: one more signal, while the interpreter shuts down, must not change the exit code."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, signal.SIG_IGN)
+
     def wait(self, seconds: float | None = None) -> bool:
         """Wait until a stop signal has come, or for so many seconds; returns whether one has come."""
         select.select([self._reader], [], [], seconds)

@@ -24,5 +24,6 @@ class Command(BaseCommand):
         ended_by_itself = not signals.count
         stop.set()
         sweeper.join(timeout=10)
+        signals.ignore()
         if ended_by_itself:
             raise CommandError("the sweep ended by itself")

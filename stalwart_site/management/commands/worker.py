@@ -27,9 +27,11 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Supervise one cluster."""
+        signals = StopSignals()
         Supervisor(
-            StopSignals(),
+            signals,
             self.stderr.write,
             drain_seconds=options["drain"],
             stall_seconds=settings.STALL_SECONDS,
         ).run()
+        signals.ignore()
