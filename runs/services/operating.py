@@ -6,13 +6,15 @@ from django.db.models.functions import Now
 
 from runs import queue
 from runs.access import Actor, may_operate
+from runs.agentfile import agent
 from runs.errors import (
     RunClosed,
     RunLeased,
 )
+from runs.loading import undo_of
 from runs.models import Event, Run, Thread
 from runs.services.refusals import refuse_if_busy, require
-from runs.states import RUN_ENDS
+from runs.states import RUN_ENDS, StepState
 
 
 def cancel(actor: Actor, run: Run, reason: str = "") -> None:
@@ -38,6 +40,8 @@ def undo(actor: Actor, run: Run) -> None:
     Refused while another run of its thread is open. What an abandoned rollback left is tried anew.
     """
     require(may_operate(actor), "Only an operator may undo a run.")
+    if not _can_undo(run):
+        raise RunClosed(f"{run.name} has nothing that can be undone.")
     with transaction.atomic():
         ended = Run.objects.filter(pk=run.pk, state__in=RUN_ENDS, undo_requested_at=None)
         asked = ended.update(undo_requested_at=Now(), undo_requested_by=actor.name, version=F("version") + 1)
@@ -60,4 +64,12 @@ def resume(actor: Actor, run: Run) -> None:
             raise RunClosed(f"{run.name} has ended.")
         if not found.unheld().exists():
             raise RunLeased(f"{run.name} is held by {run.lease_owner}; nothing was changed.")
+        Event.objects.create(run=run, kind="run.resume_requested", actor=actor.name)
         queue.nudge(run.pk)
+
+
+def _can_undo(run: Run) -> bool:
+    """Some write took effect, names an undo, and is not undone."""
+    spec = agent(run.thread.agent)
+    done = run.steps.filter(state=StepState.PERFORMED, undoes=None, replayed=False)
+    return any(undo_of(step, spec.catalogue.get(step.tool), spec) for step in done)

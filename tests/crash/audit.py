@@ -29,6 +29,17 @@ def changes(books: httpx.Client, run: Run | None = None) -> list[Change]:
     return lines
 
 
+def standing(run: Run) -> str:
+    """Where a run stands, for whoever reads a failure."""
+    run.refresh_from_db()
+    steps = ", ".join(
+        f"{step.tool} {step.state} {step.calls}/{step.budget} {step.doubt} {step.said} {step.asks} {step.answer}"
+        for step in run.steps.all()
+    )
+    held = f"held by {run.lease_owner} until {run.lease_expires_at}" if run.lease_owner else "held by nobody"
+    return f"{run.name} is {run.state}, {held}, due {run.due_at}: {steps}"
+
+
 def no_orphan_writes(lines: list[Change]) -> None:
     """No effect without an intent row: the journal was read first, so the row must be there already."""
     known = LedgerEntry.objects.in_bulk([line["key"] for line in lines])

@@ -2,7 +2,7 @@
 
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -10,12 +10,12 @@ import httpx
 from django.db import connection
 from django.db.utils import InterfaceError, OperationalError
 
-from runs.models import Attempt, Run, Step
+from runs.models import Attempt, Run
 from runs.states import RUN_ENDS
 from runs.transitions import clock
 from tests.crash import audit, people
 from tests.flows import FLOWS, Flow, start_flow
-from tests.flows import Step as Call
+from tests.flows import Step
 
 ORDERS = range(5000, 5200)  # the practice services have them for loads
 T = TypeVar("T")
@@ -38,7 +38,7 @@ FAULTS = (
 def desk(order: int, *tools: str, agent: str = "desk-load") -> Flow:
     """A flow of the shop's desk for one order."""
     args = {"charge_card": {"amount": "4.00"}}
-    steps: list[Call] = [(tool, {"order": order} | args.get(tool, {})) for tool in tools]
+    steps: list[Step] = [(tool, {"order": order} | args.get(tool, {})) for tool in tools]
     return Flow(agent, "", tuple(steps))
 
 
@@ -152,11 +152,7 @@ class Load:
     def standing(self) -> str:
         """The runs that have not ended, for whoever reads a failure."""
         open_ones = Run.objects.filter(pk__in=self._ids).exclude(state__in=RUN_ENDS, late=False)
-        return "; ".join(f"{run.name} {run.state}: {_steps(list(run.steps.all()))}" for run in open_ones)
-
-
-def _steps(steps: Sequence[Step]) -> str:
-    return ", ".join(f"{step.tool} {step.state} {step.doubt} {step.said}".strip() for step in steps)
+        return "; ".join(audit.standing(run) for run in open_ones)
 
 
 def again(question: Callable[[], T], seconds: float = 30.0) -> T:

@@ -38,7 +38,7 @@ class Life:
         while (status := self.carriers.ended(0.02)) is None:
             audit.no_orphan_writes(audit.changes(self.books, self.run))
             people.answer_all(self.books, self.missed, self.run)
-            assert time.monotonic() < deadline, f"{self.run.name} is stuck: {self.carriers.said()}"
+            assert time.monotonic() < deadline, f"{audit.standing(self.run)}; {self.carriers.said()}"
         assert not psutil.pid_exists(pid)
         return status
 

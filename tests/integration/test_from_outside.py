@@ -67,7 +67,7 @@ def test_only_an_operator_may(agent: str) -> None:
 
 def test_a_live_run_is_not_undone_but_cancelled(agent: str) -> None:
     with pytest.raises(RunClosed):
-        services.undo(PERSON, start(agent, "charge 1 40.00"))
+        services.undo(PERSON, answer(start(agent, "charge 1 40.00, then charge 2 40.00"), "approve"))
 
 
 def test_a_run_that_a_live_worker_holds_is_not_resumed(agent: str) -> None:
@@ -75,3 +75,10 @@ def test_a_run_that_a_live_worker_holds_is_not_resumed(agent: str) -> None:
     Run.objects.filter(pk=run.pk).update(lease_owner="worker 7", lease_expires_at="2999-01-01T00:00Z")
     with pytest.raises(RunLeased):
         services.resume(PERSON, run)
+
+
+def test_a_run_with_nothing_left_to_undo_is_not_undone(agent: str) -> None:
+    run = approve_all(start(agent, "mail 1"))
+    with pytest.raises(RunClosed, match="nothing that can be undone"):
+        services.undo(PERSON, run)
+    assert Run.objects.get(pk=run.pk).state == "succeeded"
