@@ -25,9 +25,10 @@ def main() -> None:
     import django
 
     django.setup()
+    from runs import engine, recovery  # noqa: F401 (loaded once, before the first fork)
     from runs.agentfile import agents
 
-    agents()  # read once, before the first fork
+    agents()
     for line in sys.stdin:
         _serve(json.loads(line))
 
@@ -60,11 +61,15 @@ def _become(request: dict[str, Any]) -> None:
 
 def carry_out(run_id: int) -> None:
     """Find what should be moving, and advance it, until this run has ended."""
+    from django.apps import apps
+
     from runs.engine import advance
     from runs.models import Run
     from runs.recovery import sweep
     from runs.states import RUN_ENDS
 
+    # The nudges of callers are lost, as if a worker had taken them and died: the sweep finds what they were for.
+    apps.get_model("django_q", "OrmQ")._default_manager.all().delete()
     nudged: list[int] = []
     with mock.patch("runs.recovery.nudge", nudged.append):
         while not Run.objects.filter(pk=run_id, state__in=RUN_ENDS, late=False).exists():

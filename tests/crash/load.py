@@ -14,8 +14,7 @@ from runs.models import Attempt, Run
 from runs.states import RUN_ENDS
 from runs.transitions import clock
 from tests.crash import audit, people
-from tests.flows import FLOWS, Flow, start_flow
-from tests.flows import Step
+from tests.flows import FLOWS, Flow, Step, start_flow
 
 ORDERS = range(5000, 5200)  # the practice services have them for loads
 T = TypeVar("T")

@@ -44,10 +44,10 @@ orders = itertools.cycle(ORDERS)
 
 @pytest.fixture(scope="module")
 def site(kept_database: None, services: Services) -> Iterator[Site]:
-    """Two workers of two, a sweep and a web server, for the whole module: what is killed is started again."""
+    """Three workers of two, a sweep and a web server, for the whole module: what is killed is started again."""
     processes = Processes(services.url, HOME)
     try:
-        started = Site(processes, SITE)
+        started = Site(processes, SITE, workers=3)
         started.wait_until_open()
         yield started
     finally:
