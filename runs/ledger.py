@@ -62,7 +62,7 @@ def earlier(held: Held, step: Step, tool: Tool) -> LedgerEntry | None:
     if step.entry_id or held.run.keys != "action":
         return None
     key = key_of(held, step, tool)
-    rows.one("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [key])
+    rows.one("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", [key])
     return LedgerEntry.objects.filter(pk=key).first()
 
 

@@ -15,6 +15,7 @@ from datetime import datetime, timedelta
 from typing import Any, cast
 
 from django.conf import settings
+from psycopg.types.json import Jsonb
 
 from runs import rows
 from runs.errors import LeaseLost
@@ -24,6 +25,8 @@ from runs.states import ENTRY_MOVES, RUN_ENDS, RUN_MOVES, STEP_MOVES, EntryState
 from runs.view import StepView
 
 ENGINE = "engine"
+EVENT = ("run", "step", "kind", "before", "after", "actor", "data")
+MOST = 20  # writes, and events, in one statement: a run of a thousand steps may have to cancel them all
 
 
 class IllegalMove(AssertionError):
@@ -50,7 +53,7 @@ class Held:
     rulings: dict[int, Ruling] = field(default_factory=dict)  # by step number, until the step moves
     dirty: dict[int, "Dirty"] = field(default_factory=dict)
     added: list[Attempt | LedgerEntry] = field(default_factory=list)
-    events: list[Event] = field(default_factory=list)
+    events: list[tuple[Any, ...]] = field(default_factory=list)  # the fields EVENT of each
 
     def step(self, number: int) -> Step:
         """The step of this number."""
@@ -135,8 +138,8 @@ def clock() -> datetime:
 
 FENCE = """
 UPDATE runs_run
-   SET version = version + 1, lease_expires_at = clock_timestamp() + %s * interval '1 second'
- WHERE id = %s AND lease_epoch = %s AND lease_owner = %s
+   SET version = version + 1, lease_expires_at = clock_timestamp() + $1 * interval '1 second'
+ WHERE id = $2 AND lease_epoch = $3 AND lease_owner = $4
 RETURNING version, clock_timestamp()
 """
 
@@ -175,9 +178,8 @@ def record(
     data: dict[str, Any] | None = None,
 ) -> None:
     """Append a line to the record."""
-    held.events.append(
-        Event(run=held.run, step=step, kind=kind, before=before, after=after, actor=actor, data=data or {})
-    )
+    of_step = step.pk if step else None
+    held.events.append((held.run.pk, of_step, kind, before, after, actor, Jsonb(data or {})))
 
 
 def _move(
@@ -222,18 +224,20 @@ def add(held: Held, row: Attempt | LedgerEntry) -> None:
 
 
 def flush(held: Held) -> None:
-    """Write what changed, in one round trip: new rows, every changed row by a guarded update, the events.
+    """Write what changed, in one statement: new rows, every changed row by a guarded update, the events.
 
     A guard that hits no row means that this worker does not hold the run any more: LeaseLost.
     """
-    statements = [rows.insert([row]) for row in held.added]
-    statements += [
+    writes = [rows.add(row) for row in held.added]
+    writes += [
         rows.update(dirty.row, dirty.fields, dirty.guard, dirty.stored) for dirty in held.dirty.values()
     ]
-    if held.events:
-        statements.append(rows.insert(held.events))
-    if statements and not rows.execute(statements):
-        raise LeaseLost
+    for start in range(0, max(len(writes), len(held.events)), MOST):
+        parts, events = writes[start : start + MOST], held.events[start : start + MOST]
+        if events:
+            parts.append(rows.insert(Event, EVENT, events))
+        if not rows.execute(parts):
+            raise LeaseLost
     held.added.clear()
     held.dirty.clear()
     held.events.clear()
