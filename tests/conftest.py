@@ -55,8 +55,31 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 _LEFT_OUT = pytest.StashKey[int]()
 
 
+_FIGURES = pytest.StashKey[list[str]]()
+
+
+@pytest.fixture(scope="session")
+def figures(pytestconfig: pytest.Config) -> list[str]:
+    """Lines for the end of pytest's own summary: what was counted, such as states visited."""
+    return pytestconfig.stash.setdefault(_FIGURES, [])
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """A process of pytest-xdist hands its figures to the one that prints the summary."""
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["figures"] = session.config.stash.get(_FIGURES, [])
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """And that one takes them."""
+    node.config.stash.setdefault(_FIGURES, []).extend(getattr(node, "workeroutput", {}).get("figures", []))
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Say what was left out."""
+    """Say what was counted, and what was left out."""
+    for line in config.stash.get(_FIGURES, []):
+        terminalreporter.write_line(line)
     if left_out := config.stash.get(_LEFT_OUT, 0):
         terminalreporter.write_line(
             f"{left_out} browser test(s) left out: there is no chromium on this machine"

@@ -17,11 +17,12 @@ SEEN: dict[str, Found] = {}
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _sum() -> Iterator[None]:
-    """Say how much was visited (shown with `pytest -s`)."""
+def _sum(figures: list[str]) -> Iterator[None]:
+    """Say in pytest's summary how much was visited."""
     yield
     states, moves = sum(f.states for f in SEEN.values()), sum(f.moves for f in SEEN.values())
-    print(f"\nmodel: {states} states, {moves} moves, {sum(f.seconds for f in SEEN.values()):.0f} s")
+    seconds = sum(f.seconds for f in SEEN.values())
+    figures.append(f"The core was model-checked: {states:,} states, {moves:,} moves, {seconds:.0f} s")
 
 
 def holds(name: str, plan: Plan, core: Core) -> Found:
