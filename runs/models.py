@@ -1,7 +1,8 @@
 """The tables. What must not be is refused here, by the schema: one entry per key, one undo per write,
 one open run per thread, and events that are only ever appended.
 
-States are written by runs/transitions.py alone.
+States are written by runs/transitions.py alone. A foreign key that is the first column of another index has none
+of its own: each index costs every step.
 """
 
 import uuid
@@ -171,8 +172,8 @@ class Step(models.Model):
     and its digest were computed when it was parked. The answer is written here by a guarded update.
     """
 
-    run = models.ForeignKey(Run, models.PROTECT, related_name="steps")
-    thread = models.ForeignKey(Thread, models.PROTECT, related_name="steps")
+    run = models.ForeignKey(Run, models.PROTECT, related_name="steps", db_index=False)
+    thread = models.ForeignKey(Thread, models.PROTECT, related_name="steps", db_index=False)
     number = models.PositiveIntegerField()  # within the thread
     tool = models.CharField(max_length=100)
     args = models.JSONField()
@@ -235,7 +236,7 @@ class Attempt(models.Model):
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     entry = models.ForeignKey(LedgerEntry, models.PROTECT, related_name="attempts")
-    step = models.ForeignKey(Step, models.PROTECT, related_name="attempts")
+    step = models.ForeignKey(Step, models.PROTECT, related_name="attempts", db_index=False)
     number = models.PositiveIntegerField()
     epoch = models.PositiveBigIntegerField()
     worker = models.CharField(max_length=120)
@@ -279,7 +280,7 @@ class Message(models.Model):
 class Event(models.Model):
     """One line of the record: who, what, when, from which state to which. Only ever appended."""
 
-    run = models.ForeignKey(Run, models.PROTECT, related_name="events")
+    run = models.ForeignKey(Run, models.PROTECT, related_name="events", db_index=False)
     step = models.ForeignKey(Step, models.PROTECT, null=True, blank=True, related_name="events")
     kind = models.CharField(max_length=50)
     before = models.CharField(max_length=20, blank=True)

@@ -118,6 +118,13 @@ class Tool:
             ) from None
         return dict(valid)
 
+    def still_takes(self, args: dict[str, Any]) -> bool:
+        """Whether stored arguments are still what this tool would make of them; its schema may have changed."""
+        try:
+            return bool(self.arguments.model_validate(args).model_dump(mode="json") == args)
+        except ValidationError:
+            return False
+
     def run(self, args: dict[str, Any], call: Call) -> Any:
         """Call the function with validated arguments; the result is JSON. What the tool raises goes through."""
         model = self.arguments.model_validate(args)
@@ -261,8 +268,9 @@ def _exact(hint: Any) -> Any:
 
 
 def as_json(result: Any) -> Any:
-    """A tool's result as JSON values, Decimal as its string. Raises ValueError."""
+    """A tool's result as JSON values, Decimal as its string; at most 64 KiB. Raises ValueError."""
     if isinstance(result, BaseModel):
         result = result.model_dump(mode="json")
-    canonical(result)
-    return jsonable(result)
+    value = jsonable(result)
+    canonical(value)
+    return value
