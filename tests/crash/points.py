@@ -100,7 +100,10 @@ def _of_call(case: str, flow: Flow, tool: str, faults: dict[str, str] | None = N
     faults = faults or {}
     for kind in ONE_BY_ONE:
         yield Point(case, flow, kind, tool, (f"{kind}:{tool}",), faults)
-    for kind, fault in DURING.items():
+    writes = tool in flow.writes or tool in UNDO.values()
+    for kind, fault in (
+        DURING.items() if writes else ()
+    ):  # a read cannot be slowed, and is over before the death
         yield Point(case, flow, kind, tool, (f"during-call:{tool}",), faults | {tool: fault})
     yield Point(case, flow, "take-over", tool, (f"after-intent:{tool}", "take-over"), faults)
 
