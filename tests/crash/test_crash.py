@@ -34,11 +34,14 @@ pytestmark = pytest.mark.usefixtures("transactional_db")
 
 WRITES = ("charge_card", "update_crm", "send_receipt")
 SLOW = {"update_crm": "slow:0.4"}
-GOES_ON = float(SHORT_TIMES["STALWART_LEASE_SECONDS"]) + 5
+ALL = os.environ.get("CRASH") == "all"
+# Within the lease and five seconds on a machine that has nothing else to do. Beside the rest of the suite, the
+# start of a process in place of the one that was killed takes seconds by itself.
+GOES_ON = float(SHORT_TIMES["STALWART_LEASE_SECONDS"]) + (5 if ALL else 15)
 SINGLES = [(role,) for role in ROLES]
 PAIRS = list(itertools.combinations(ROLES, 2))
 SOME_PAIRS = [("busy worker", "sweep"), ("idle worker", "sentinel"), ("cluster", "web")]
-TRIED = SINGLES + (PAIRS if os.environ.get("CRASH") == "all" else SOME_PAIRS)
+TRIED = SINGLES + (PAIRS if ALL else SOME_PAIRS)
 orders = itertools.cycle(ORDERS)
 
 
