@@ -16,7 +16,6 @@ from runs.api.pages import oldest_first
 from runs.api.reading import read_body, read_query
 from runs.errors import NotFound
 from runs.models import Step
-from runs.states import PARKED
 
 STEP = path("step", "The question's id: the id of its step.", "1207")
 
@@ -45,7 +44,7 @@ class Questions(Endpoint):
         """List what waits for a person, oldest step first."""
         query = read_query(shapes.QuestionsQuery, request)
         wanted = {"asks": query.kind, "run__thread__agent": actor_of(request).agent or None}
-        steps = Step.objects.filter(state__in=PARKED, answer="").select_related("run__thread", "undoes")
+        steps = Step.objects.asking().select_related("run__thread", "undoes")
         found, following = oldest_first(
             steps.filter(**{name: value for name, value in wanted.items() if value is not None}), query
         )

@@ -9,7 +9,6 @@ from django.utils import timezone
 from runs.access import Actor
 from runs.agentfile import AgentSpec
 from runs.models import Step
-from runs.states import PARKED
 from runs.views.calls import sentence_of, spec_of
 from runs.views.looks import QUESTION_LOOKS, Look
 
@@ -34,7 +33,7 @@ class Filters:
 
     def rows(self, actor: Actor) -> "QuerySet[Step, Step]":
         """The open questions, oldest first."""
-        found = Step.objects.filter(state__in=PARKED, answer="")
+        found = Step.objects.asking()
         if self.who == "role":
             found = found.filter(approver__in=sorted(actor.roles))
         if self.kind:

@@ -10,7 +10,7 @@ from typing import Any
 from bench.stopwatch import Stopwatch
 
 ROOT = Path(__file__).resolve().parent.parent
-PEERS = {"dbos": "DBOS, a workflow's steps", "langgraph": "LangGraph, a repeated node, PostgresSaver"}
+PEERS = {"dbos": "DBOS, workflows", "langgraph": "LangGraph, graphs"}
 MISSING = "not installed: pip install --require-hashes -r requirements/bench.txt"
 
 
@@ -29,13 +29,14 @@ class Peers:
         )
         self.installed: dict[str, str] = self._answer()
 
-    def work(self, name: str) -> Callable[[int, Stopwatch], None]:
-        """What a case of this peer does."""
+    def in_runs_of(self, name: str, length: int) -> Callable[[int, Stopwatch], None]:
+        """What a case of this peer does: as many runs of `length` steps as there are writes; one shorter at least."""
 
         def ask(writes: int, watch: Stopwatch) -> None:
             assert self._process.stdin is not None
+            steps = min(length, writes)
             with watch.elsewhere() as said:
-                print(name, writes, file=self._process.stdin, flush=True)
+                print(name, writes // steps, steps, file=self._process.stdin, flush=True)
                 said += self._answer()
 
         return ask

@@ -1,6 +1,6 @@
 """The peers, in a process of their own: their packages need not be where ours are.
 
-    python -m bench.peers            reads "<peer> <steps>" lines, answers each with one line of JSON
+    python -m bench.peers            reads "<peer> <runs> <steps of each>" lines, answers each with one line of JSON
 
 The first line it writes says which peers are installed. Imports nothing of ours.
 """
@@ -87,9 +87,10 @@ def main() -> None:
     print(json.dumps(here), file=answers)
     works: dict[str, Any] = {name: PEERS[name][0]() for name in here}
     for line in sys.stdin:
-        name, steps = line.split()
+        name, runs, steps = line.split()
         client, wall = time.process_time(), time.perf_counter()
-        works[name](int(steps))
+        for _ in range(int(runs)):
+            works[name](int(steps))
         print(json.dumps([time.perf_counter() - wall, time.process_time() - client]), file=answers)
     os._exit(0)  # a peer's own threads do not hold us
 

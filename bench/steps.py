@@ -135,12 +135,21 @@ def _ours(writes: int) -> list[Case]:
     def in_runs_of(length: int) -> Callable[[int, Watch], None]:
         return lambda count, watch: ours.in_runs_of(min(length, count), count, watch)
 
-    cases = [Case(f"ours, runs of {n}", max(writes // n, 1) * n, in_runs_of(n)) for n in LENGTHS]
+    cases = [Case(f"ours, runs of {n}", _whole(n, writes), in_runs_of(n)) for n in LENGTHS]
     return [*cases, Case("ours, each write confirmed", max(writes // 6, 1), ours.confirmed)]
 
 
 def _peers(peers: Peers, writes: int) -> list[Case]:
-    return [Case(PEERS[name], writes, peers.work(name)) for name in peers.installed]
+    return [
+        Case(f"{PEERS[name]} of {n}", _whole(n, writes), peers.in_runs_of(name, n))
+        for name in peers.installed
+        for n in LENGTHS
+    ]
+
+
+def _whole(length: int, writes: int) -> int:
+    """About so many writes, in whole runs."""
+    return max(writes // length, 1) * length
 
 
 def _wire(floor: Floor, writes: int) -> dict[str, dict[str, float]]:

@@ -19,7 +19,6 @@ from runs.agentfile import agent, register
 from runs.errors import NotFound
 from runs.following import Reply, Waiting, follow, reply_of
 from runs.models import Step, Thread
-from runs.states import PARKED
 
 __all__ = ["Agent", "Reply", "Waiting", "reply_of"]
 
@@ -50,7 +49,7 @@ class Agent:
     def confirm(self, user: str, answer: str, *, by: str = "", data: dict[str, Any] | None = None) -> Reply:
         """Answer what this user's conversation waits for. Raises NotFound where it waits for nothing."""
         thread = self._thread(user)
-        step = Step.objects.filter(thread=thread, state__in=PARKED, answer="").order_by("number").first()
+        step = Step.objects.asking().filter(thread=thread).order_by("number").first()
         if thread is None or step is None:
             raise NotFound(f"The conversation of {user} waits for nothing.")
         person = Actor(by or user, frozenset({"support", "lead", "operator"}))

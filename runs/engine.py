@@ -2,7 +2,8 @@
 
 1. Claim the run (transitions.claim), in the transaction of step 2.
 2. ONE transaction records the outcome of the last call, asks `next_action` what follows, and records that:
-   a move, a question, or the intent of the next call. It ends when something must be done outside.
+   a move, a question, or the intent of the next call. It ends when something must be done outside. Where
+   somebody else wrote meanwhile, it leaves nothing, and what follows is decided again.
 3. Act outside any transaction: call the tool, or look up what became of a call. Back to 2.
 4. Release the run in the last transaction, when the action is Wait, Finish or HandOver.
 
@@ -43,7 +44,7 @@ from runs.moves import add_undo, check_step, revive_undos, settle
 from runs.next_action import gives_up, next_action
 from runs.parking import ask
 from runs.states import RUN_BACKWARD, RunState, StepState
-from runs.transitions import Held, change, claim, fence, flush, move_run, record
+from runs.transitions import Held, Overtaken, change, claim, flush, move_run, observe, record
 
 OUTAGE_SECONDS = 60  # for how long a database that went away is waited for
 
@@ -107,24 +108,42 @@ def _after_outage(held: Held, job: Job) -> Job | None:
             if time.monotonic() > deadline:
                 raise
             time.sleep(0.2)
-    held.discard()
+    _forget(held, job)
     if not isinstance(job, Sending):
         return None
-    job.attempt.refresh_from_db()
     return None if job.attempt.verdict else job
+
+
+def _forget(held: Held, job: Job | None) -> None:
+    """What was to be written is decided again, on the rows as they are."""
+    held.discard()
+    if isinstance(job, Sending):
+        job.attempt.refresh_from_db()
 
 
 def _commit(
     run_id: int, owner: str, held: Held | None, job: Job | None, *, go_on: bool
 ) -> tuple[Held | None, Job | None]:
-    """The one transaction between two calls. Where it may not go on, the run is given back for another turn."""
+    """The one transaction between two calls; where somebody else wrote meanwhile, on the rows as they are now."""
+    while True:
+        try:
+            return _commit_once(run_id, owner, held, job, go_on=go_on)
+        except Overtaken:
+            if held is None or not observe(held):
+                raise  # nobody else wrote: a guard is wrong
+            _forget(held, job)
+
+
+def _commit_once(
+    run_id: int, owner: str, held: Held | None, job: Job | None, *, go_on: bool
+) -> tuple[Held | None, Job | None]:
+    """Where it may not go on, the run is given back for another turn."""
+    if held is not None and (observe(held) or held.unsure):
+        _read_again(held, agent(held.run.thread.agent))
     with transaction.atomic():
+        held = held or _take(run_id, owner)
         if held is None:
-            held = _take(run_id, owner)
-            if held is None:
-                return None, None
-        elif fence(held) or held.unsure:
-            _read_again(held, agent(held.run.thread.agent))
+            return None, None
         spec = agent(held.run.thread.agent)
         if job:
             job.record(held, spec)
@@ -168,9 +187,10 @@ def _consider_giving_up(held: Held, spec: AgentSpec) -> None:
 
 
 def _read_again(held: Held, spec: AgentSpec) -> None:
-    version, lease_owner = held.run.version, held.run.lease_owner
+    epoch = held.run.lease_epoch
     held.run.refresh_from_db()
-    assert (held.run.version, held.run.lease_owner) == (version, lease_owner)
+    if (held.run.lease_epoch, held.run.lease_owner) != (epoch, held.owner):
+        raise LeaseLost
     held.unsure = False
     held.take(load_steps(held))
     if held.run.late:

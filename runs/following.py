@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from runs import workers
 from runs.engine import advance
 from runs.models import Run
-from runs.states import PARKED, RUN_ENDS, RunState
+from runs.states import RUN_ENDS, RunState
 
 POLL_SECONDS = 0.05
 AT_REST = RUN_ENDS | {RunState.OPEN, RunState.WAITING, RunState.STUCK}
@@ -38,7 +38,7 @@ class Reply:
 def reply_of(run_id: int) -> Reply:
     """Where a run stands: its reply where it has ended, and its open questions."""
     run = Run.objects.get(pk=run_id)
-    parked = run.steps.filter(state__in=PARKED, answer="").order_by("number")
+    parked = run.steps.asking().order_by("number")
     waiting = tuple(
         Waiting(step.asks, step.number, step.digest, step.pk, step.tool, step.question) for step in parked
     )

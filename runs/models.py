@@ -165,6 +165,14 @@ class LedgerEntry(models.Model):
         return f"{self.tool} {self.key[:12]}"
 
 
+class StepQuerySet(models.QuerySet["Step"]):
+    """Steps, in the words of the field."""
+
+    def asking(self) -> "StepQuerySet":
+        """The open questions: parked, and not answered."""
+        return self.filter(state__in=PARKED, answer="", asked_at__isnull=False)
+
+
 class Step(models.Model):
     """One tool call of a run; an undo is a step too, and names the step it undoes.
 
@@ -179,7 +187,9 @@ class Step(models.Model):
     args = models.JSONField()
     text = models.TextField(blank=True)  # the part of the turn that it came from
     undoes = models.OneToOneField("self", models.PROTECT, null=True, blank=True, related_name="undo")
-    entry = models.ForeignKey(LedgerEntry, models.PROTECT, null=True, blank=True, related_name="steps")
+    entry = models.ForeignKey(
+        LedgerEntry, models.PROTECT, null=True, blank=True, related_name="steps", db_index=False
+    )
     state = models.CharField(max_length=20, choices=_choices(StepState), default=StepState.PROPOSED.value)
     calls = models.PositiveIntegerField(default=0)
     budget = models.PositiveIntegerField(default=3)  # calls in all; a person's "send again" adds one
@@ -215,6 +225,8 @@ class Step(models.Model):
     answer_data = models.JSONField(null=True, blank=True)
     created_at = models.DateTimeField(db_default=Now())
 
+    objects = StepQuerySet.as_manager()
+
     class Meta:
         ordering: ClassVar = ["number"]
         constraints: ClassVar = [
@@ -224,7 +236,10 @@ class Step(models.Model):
         ]
         indexes: ClassVar = [
             models.Index(fields=["run", "number"], name="steps_of_run"),
-            models.Index(fields=["asked_at"], condition=Q(state__in=_values(PARKED)), name="open_questions"),
+            # Not by state, which every write changes: a row that no index must follow is updated in place.
+            models.Index(
+                fields=["asked_at"], condition=Q(answer="", asked_at__isnull=False), name="open_questions"
+            ),
         ]
 
     def __str__(self) -> str:
@@ -235,7 +250,7 @@ class Attempt(models.Model):
     """One sending of a ledger entry, or one asking of a lookup. `verdict` is '' while it is under way."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    entry = models.ForeignKey(LedgerEntry, models.PROTECT, related_name="attempts")
+    entry = models.ForeignKey(LedgerEntry, models.PROTECT, related_name="attempts", db_index=False)
     step = models.ForeignKey(Step, models.PROTECT, related_name="attempts", db_index=False)
     number = models.PositiveIntegerField()
     epoch = models.PositiveBigIntegerField()
@@ -254,6 +269,7 @@ class Attempt(models.Model):
         constraints: ClassVar = [
             models.UniqueConstraint(fields=["step", "number"], name="one_attempt_per_number"),
         ]
+        indexes: ClassVar = [models.Index(fields=["entry"], name="attempts_of_entry")]
 
     def __str__(self) -> str:
         return f"attempt {self.number} of {self.step_id}"

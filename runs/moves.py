@@ -31,7 +31,7 @@ def _done_before(held: Held, step: Step, tool: Tool, version: str) -> Ruling | N
         return None
     if entry.state != EntryState.PERFORMED:
         return Ruling("busy", "in_flight_elsewhere", version)
-    if entry.steps.filter(state=StepState.UNDONE).exists():
+    if Step.objects.filter(attempts__entry=entry, state=StepState.UNDONE).exists():
         return Ruling("refused", "undone_since", version)
     change(held, step, entry=entry, replayed=True)
     return Ruling("replayed", "performed_before", version)

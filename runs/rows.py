@@ -2,39 +2,51 @@
 
 Django's ORM sends one statement for each row and builds and plans each anew, which costs several times what the
 database needs. Here the writes of a commit are parts of one statement, `WITH w0 AS (UPDATE …), w1 AS (…) …`. Each
-part sees the rows as they were before all of them, so no two parts may touch the same row.
+part sees the rows as they were before all of them, so no two parts may touch the same row. An update that finds
+its row changed meanwhile makes the whole statement fail, so nothing of it is written.
+
+A statement that is its transaction's first and only one is sent without BEGIN and COMMIT around it: it is a
+transaction by itself, and the server is asked once and not three times.
 
 Statements are prepared only where the connection's `prepare_threshold` allows it (stalwart_site/settings.py).
 """
 
 import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import psycopg
-from django.db import DEFAULT_DB_ALIAS, connections, models
+from django.db import DEFAULT_DB_ALIAS, DataError, connections, models
+from psycopg.pq import TransactionStatus
 from psycopg.types.json import Jsonb
+
+
+class Missed(Exception):
+    """An update did not find its row as it was stored. Nothing of the statement was written."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """One write and its values; `hits` is how many rows it must touch."""
+    """One write and its values. An update is `guarded`: it must hit its row."""
 
     sql: str
     values: list[Any]
-    hits: int = 1
+    guarded: bool
 
 
-def update(row: models.Model, names: Iterable[str], guard: str, stored: str) -> Part:
-    """Write these fields of a row whose column `guard` is still `stored`."""
-    fields = tuple(sorted(names))
-    return Part(_update_sql(type(row), fields, guard), [*_values(row, fields), row.pk, stored])
+def update(row: models.Model, names: Iterable[str], guards: Mapping[str, Any]) -> Part:
+    """Write these fields of a row whose columns `guards` are still as they were stored."""
+    fields, guarded = tuple(sorted(names)), tuple(guards)
+    return Part(
+        _update_sql(type(row), fields, guarded), [*_values(row, fields), row.pk, *guards.values()], True
+    )
 
 
 def insert(model: type[models.Model], names: tuple[str, ...], values: Sequence[Sequence[Any]]) -> Part:
     """Add rows with these fields of a model. Their automatic keys are not read back."""
-    return Part(_insert_sql(model, names, len(values)), [item for row in values for item in row], len(values))
+    return Part(_insert_sql(model, names, len(values)), [item for row in values for item in row], False)
 
 
 def add(row: models.Model) -> Part:
@@ -43,10 +55,20 @@ def add(row: models.Model) -> Part:
     return insert(type(row), names, [_values(row, names)])
 
 
-def execute(parts: Sequence[Part]) -> bool:
-    """Carry them out. False where one did not hit the rows it must; the caller then rolls back."""
-    sql = _together(tuple(part.sql for part in parts))
-    return one(sql, [value for part in parts for value in part.values]) == tuple(part.hits for part in parts)
+def execute(parts: Sequence[Part], *, only: bool) -> None:
+    """Carry them out, the first one first; Missed where one did not hit its row.
+
+    `only`: nothing else follows in this transaction.
+    """
+    sql = _together(tuple((part.sql, part.guarded) for part in parts))
+    values = [value for part in parts for value in part.values]
+    try:
+        with _by_itself(only):
+            one(sql, values)
+    except DataError as error:
+        if isinstance(error.__cause__, psycopg.errors.DivisionByZero):
+            raise Missed from None
+        raise
 
 
 def one(sql: str, values: Sequence[Any]) -> tuple[Any, ...] | None:
@@ -57,6 +79,23 @@ def one(sql: str, values: Sequence[Any]) -> tuple[Any, ...] | None:
     with connection.wrap_database_errors:
         cursor.execute(sql, values, prepare=True)
     return cursor.fetchone()
+
+
+@contextmanager
+def _by_itself(only: bool) -> Iterator[None]:
+    """Leave BEGIN and COMMIT out around a transaction's only statement. psycopg sends BEGIN with the first one."""
+    connection = connections[DEFAULT_DB_ALIAS]
+    connection.ensure_connection()
+    bare = connection.connection
+    if not only or bare.autocommit or bare.info.transaction_status != TransactionStatus.IDLE:
+        yield
+        return
+    bare.autocommit = True
+    try:
+        yield
+    finally:
+        if not bare.closed:
+            bare.autocommit = False
 
 
 def _values(row: models.Model, names: tuple[str, ...]) -> list[Any]:
@@ -87,10 +126,11 @@ def _insertable(model: type[models.Model]) -> tuple[str, ...]:
 
 
 @functools.cache
-def _update_sql(model: type[models.Model], names: tuple[str, ...], guard: str) -> str:
+def _update_sql(model: type[models.Model], names: tuple[str, ...], guards: tuple[str, ...]) -> str:
     changes = ", ".join(f'"{field.column}" = %s' for field in _fields(model, names))
     key = model._meta.pk.column
-    return f'UPDATE "{model._meta.db_table}" SET {changes} WHERE "{key}" = %s AND "{guard}" = %s'
+    stored = " AND ".join(f'"{field.column}" = %s' for field in _fields(model, guards))
+    return f'UPDATE "{model._meta.db_table}" SET {changes} WHERE "{key}" = %s AND {stored}'
 
 
 @functools.cache
@@ -101,9 +141,19 @@ def _insert_sql(model: type[models.Model], names: tuple[str, ...], rows: int) ->
 
 
 @functools.lru_cache(1000)
-def _together(parts: tuple[str, ...]) -> str:
-    """The parts as one statement, whose row says how many rows each of them touched."""
-    named = ", ".join(f"w{index} AS ({sql} RETURNING 1)" for index, sql in enumerate(parts))
-    counts = ", ".join(f"(SELECT count(*) FROM w{index})" for index in range(len(parts)))
-    first, *rest = f"WITH {named} SELECT {counts}".split("%s")
+def _together(parts: tuple[tuple[str, bool], ...]) -> str:
+    """The parts as one statement, which divides by zero, and so fails, where an update has missed its row.
+
+    The updates are carried out in their order, as CASE asks for their counts; what nobody asks for comes last.
+    """
+    named = ", ".join(
+        f"w{index} AS ({sql}{' RETURNING 1' if guarded else ''})"
+        for index, (sql, guarded) in enumerate(parts)
+    )
+    missed = " ".join(
+        f"WHEN (SELECT count(*) FROM w{index}) <> 1 THEN 0"
+        for index, (_, guarded) in enumerate(parts)
+        if guarded
+    )
+    first, *rest = f"WITH {named} SELECT 1 / CASE {missed or 'WHEN false THEN 0'} ELSE 1 END".split("%s")
     return first + "".join(f"${number}{piece}" for number, piece in enumerate(rest, start=1))

@@ -1,12 +1,13 @@
 """The only writer of a state.
 
-A worker holds a run under a lease with an epoch (`claim`); each of its transactions begins with `fence`,
-which must hit one row, and ends with `flush`, which writes every changed row by a guarded update and every
-event. Rows in memory are kept current, so a step costs the same in a long run as in a short one; when the
-run's version shows that somebody else wrote meanwhile (an answer, a cancel, a proposal), it is read again.
+A worker holds a run under a lease with an epoch (`claim`). Before it decides, `observe` reads the clock, and whether
+somebody else wrote meanwhile (an answer, a cancel, a proposal); what it decided is written by `flush`: every changed
+row by a guarded update, and every event, all in one statement. The first of them is the fence, the run's own row: it
+renews the lease, and hits only where the run is still held under this epoch and nobody wrote since `observe`. Where it
+misses, nothing is written, and the rows are read again. Rows in memory are kept current, so a step costs the same
+in a long run as in a short one.
 
-A move that runs/states.py does not allow, or a guard that hits no row, is a bug or a lost lease: it raises,
-and the transaction leaves nothing.
+A move that runs/states.py does not allow is a bug: it raises, and the transaction leaves nothing.
 """
 
 from collections.abc import Iterable, Mapping
@@ -33,18 +34,24 @@ class IllegalMove(AssertionError):
     """A move that the tables in runs/states.py do not allow: a bug in the engine."""
 
 
+class Overtaken(Exception):
+    """Somebody else wrote to the run since `observe`; nothing was written. Read the rows again, and decide again."""
+
+
 Row = Run | Step | LedgerEntry | Attempt
+# What guards the run's own row: that it is held, and unchanged since `observe`.
+FENCE = ("version", "lease_epoch", "lease_owner")
 
 
 @dataclass
 class Held:
-    """A run that this worker holds. `now` is the database's clock at the last fence."""
+    """A run that this worker holds. `now` is the database's clock at the last `observe`."""
 
     run: Run
     owner: str
     now: datetime
     taken_from: str = ""  # who held it before, where it was taken over
-    unsure: bool = False  # a commit was lost with its connection: the rows must be read again
+    unsure: bool = False  # what the rows say is not known: they must be read again
     steps: list[Step] = field(default_factory=list)  # by number, undos among them
     settled: int = 0  # every forward step before this index has ended
     views: list[StepView | None] = field(default_factory=list)  # beside `steps`
@@ -73,7 +80,7 @@ class Held:
             self.append(step)
 
     def discard(self) -> None:
-        """A commit was lost with its connection: forget what it would have written, and read the rows again."""
+        """A commit did not land, or was lost with its connection: forget what it would have written."""
         self.added.clear()
         self.dirty.clear()
         self.events.clear()
@@ -93,11 +100,10 @@ class Held:
 
 @dataclass
 class Dirty:
-    """A row with changes that are not written yet; `stored` is what the database has in the column `guard`."""
+    """A row with changes that are not written yet; `stored` is what the database has in the guarding columns."""
 
     row: Row
-    guard: str
-    stored: str
+    stored: dict[str, Any]
     fields: set[str] = field(default_factory=set)
 
 
@@ -120,7 +126,6 @@ def claim(run_id: int, owner: str) -> Held | None:
         lease_owner=owner,
         lease_expires_at=lease,
         lease_epoch=row.lease_epoch + 1,
-        version=row.version + 1,
     )
     if row.state == RunState.READY:
         move_run(held, RunState.RUNNING)
@@ -136,35 +141,36 @@ def clock() -> datetime:
     return cast(datetime, found[0])
 
 
-FENCE = """
-UPDATE runs_run
-   SET version = version + 1, lease_expires_at = clock_timestamp() + $1 * interval '1 second'
- WHERE id = $2 AND lease_epoch = $3 AND lease_owner = $4
-RETURNING version, clock_timestamp()
+OBSERVE = """
+SELECT version, clock_timestamp() FROM runs_run WHERE id = $1 AND lease_epoch = $2 AND lease_owner = $3
 """
 
 
-def fence(held: Held) -> bool:
-    """Renew the lease, or raise LeaseLost. True where somebody else wrote since: read the rows again."""
-    run = held.run
-    found = rows.one(FENCE, [settings.LEASE_SECONDS, run.pk, run.lease_epoch, held.owner])
+def observe(held: Held) -> bool:
+    """Read the clock. True where somebody else wrote since: read the rows again. LeaseLost where it is not held."""
+    found = rows.one(OBSERVE, [held.run.pk, held.run.lease_epoch, held.owner])
     if found is None:
         raise LeaseLost
-    expected, run.version, held.now = run.version + 1, found[0], found[1]
-    return bool(run.version != expected)
+    version, held.now = found
+    return bool(version != held.run.version)
 
 
 def change(held: Held, row: Row, **changes: Any) -> None:
     """Set fields that are not states; written by `flush`."""
     dirty = held.dirty.get(id(row))
     if dirty is None:
-        guard = "verdict" if isinstance(row, Attempt) else "state"
-        dirty = held.dirty[id(row)] = Dirty(row, guard, getattr(row, guard))
+        dirty = held.dirty[id(row)] = Dirty(row, {name: getattr(row, name) for name in _guards(row)})
     for name, value in changes.items():
         setattr(row, name, value)
         dirty.fields.add(name)
     if isinstance(row, Step):
         held.touch(row)
+
+
+def _guards(row: Row) -> tuple[str, ...]:
+    if isinstance(row, Run):
+        return FENCE
+    return ("verdict",) if isinstance(row, Attempt) else ("state",)
 
 
 def record(
@@ -224,20 +230,33 @@ def add(held: Held, row: Attempt | LedgerEntry) -> None:
 
 
 def flush(held: Held) -> None:
-    """Write what changed, in one statement: new rows, every changed row by a guarded update, the events.
+    """Write what changed: the fence, new rows, every other changed row by a guarded update, the events.
 
-    A guard that hits no row means that this worker does not hold the run any more: LeaseLost.
+    The last thing in its transaction, mostly the only one: then it is a transaction by itself. Overtaken where
+    a guard missed: nothing is written, not even what this transaction wrote before.
     """
-    writes = [rows.add(row) for row in held.added]
-    writes += [
-        rows.update(dirty.row, dirty.fields, dirty.guard, dirty.stored) for dirty in held.dirty.values()
-    ]
-    for start in range(0, max(len(writes), len(held.events)), MOST):
-        parts, events = writes[start : start + MOST], held.events[start : start + MOST]
-        if events:
-            parts.append(rows.insert(Event, EVENT, events))
-        if not rows.execute(parts):
-            raise LeaseLost
+    version = held.run.version
+    parts = [_fence(held), *(rows.add(row) for row in held.added)]
+    parts += [rows.update(dirty.row, dirty.fields, dirty.stored) for dirty in held.dirty.values()]
+    size = max(len(parts), len(held.events))
+    try:
+        for start in range(0, size, MOST):
+            events = held.events[start : start + MOST]
+            last = [rows.insert(Event, EVENT, events)] if events else []
+            rows.execute(parts[start : start + MOST] + last, only=size <= MOST)
+    except rows.Missed:
+        held.run.version = version
+        raise Overtaken from None
     held.added.clear()
     held.dirty.clear()
     held.events.clear()
+
+
+def _fence(held: Held) -> rows.Part:
+    """The run's own row, with the lease renewed unless it was given back."""
+    run = held.run
+    change(held, run, version=run.version + 1)
+    if run.lease_owner:
+        change(held, run, lease_expires_at=held.now + timedelta(seconds=settings.LEASE_SECONDS))
+    dirty = held.dirty.pop(id(run))
+    return rows.update(run, dirty.fields, dirty.stored)

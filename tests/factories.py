@@ -18,10 +18,16 @@ PERSON = Actor("Ana Ferreira", frozenset({"support", "lead", "operator"}))
 TOOLS = ["read", "charge", "refund", "tag", "untag", "mail", "pay", "odd"]
 
 
-def make_agent(folder: Path, name: str = "tester", tools: list[str] | None = None, **policy: Any) -> str:
-    """An agent over tests.world, with this policy (runs, rollback …). Returns its name."""
+def make_agent(
+    folder: Path,
+    name: str = "tester",
+    tools: list[str] | None = None,
+    module: str = "tests.world",
+    **policy: Any,
+) -> str:
+    """An agent over the tools of a module, with this policy (runs, rollback …). Returns its name."""
     path = folder / f"{name}.yaml"
-    document = {"agents": {name: {"tools": tools or TOOLS}}, "tools": [{"python": "tests.world"}], **policy}
+    document = {"agents": {name: {"tools": tools or TOOLS}}, "tools": [{"python": module}], **policy}
     path.write_text(yaml.safe_dump(document))
     agentfile._known.pop(name, None)
     agentfile.register(path)

@@ -10,7 +10,6 @@ from django.http import HttpResponse
 from django.shortcuts import render
 
 from runs.models import Step
-from runs.states import PARKED
 
 
 @dataclass(frozen=True)
@@ -35,12 +34,7 @@ COUNTED: dict[str, Callable[[], tuple[int, datetime | None]]] = {}
 
 def tallies() -> list[Tally]:
     """The four counts of what needs a person. Two queries, each on a partial index."""
-    rows = (
-        Step.objects.filter(state__in=PARKED, answer="")
-        .order_by()
-        .values_list("asks")
-        .annotate(Count("pk"), Min("asked_at"))
-    )
+    rows = Step.objects.asking().order_by().values_list("asks").annotate(Count("pk"), Min("asked_at"))
     found = {asks: (count, oldest) for asks, count, oldest in rows}
     found |= {kind: count() for kind, count in COUNTED.items()}
     return [_tally(kind, *found.get(kind, (0, None))) for kind in LABELS]

@@ -3,7 +3,10 @@
 import pytest
 from django.db import connection
 
-from tests.factories import start
+from bench.wire import Trace
+from runs import services
+from runs.engine import advance
+from tests.factories import AGENT, start
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -14,3 +17,16 @@ def test_the_engines_statements_are_prepared_on_the_server(agent: str) -> None:
         cursor.execute("SELECT count(*) FROM pg_prepared_statements WHERE statement LIKE 'WITH w0 AS%'")
         [prepared] = cursor.fetchone()
     assert prepared > 0
+
+
+def test_a_commit_asks_the_server_twice(agent: str) -> None:
+    """Once for the clock, and once for all that it writes: neither BEGIN nor COMMIT stands alone."""
+    start(agent, "pay 1")  # what this process asks once
+    thread = services.start_thread(AGENT, agent, "u-2")
+    steps = [services.Proposal("pay", {"order": number, "amount": "1.00"}) for number in range(20)]
+    run = services.start(AGENT, thread, services.RunRequest(steps=steps))
+    trace = Trace(connection.connection.pgconn)
+    with trace.running():
+        advance(run.pk)
+    around = 10  # to claim the run, and to end it
+    assert trace.per(1)["answers"] <= 2 * len(steps) + around
