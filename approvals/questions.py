@@ -16,7 +16,7 @@ from approvals.question_page import ANSWER_WORDS, Evidence, Given, Left, PlanRow
 from runs.access import Actor, may_answer
 from runs.agentfile import AgentSpec
 from runs.errors import NotFound
-from runs.loading import undo_of
+from runs.loading import undo_of, undoable
 from runs.models import Attempt, Message, Step
 from runs.replies import still_in_effect
 from runs.states import PARKED, RUN_ENDS, STEP_ENDS, RunState, StepState
@@ -182,7 +182,7 @@ def _in_effect(rows: Rows, spec: AgentSpec) -> tuple[PlanRow, ...]:
     if rows.step.asks != "undo":
         return ()
     writes = still_in_effect(rows.steps, spec)
-    left = [step for step in writes if undo_of(step, spec.catalogue.get(step.tool), spec)]
+    left = [step for step in writes if undoable(step, spec, timezone.now())]
     return tuple(_row(step, spec, rows.step) for step in sorted(left, key=lambda step: -step.number))
 
 

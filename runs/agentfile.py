@@ -20,6 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from runs.digest import sha256
 from runs.errors import ConfigurationError, NotFound
 from runs.selector import Phrase, PhraseError, Selector
+from runs.tools import windows
 from runs.tools.registry import ATTRIBUTE, Tool, build, parse_undo
 
 
@@ -31,15 +32,12 @@ class TaskSection(_Strict):
     """How a task type recovers, and within which time."""
 
     recovery: Literal["resume", "resume_until_act", "compensate"] = "resume"
-    deadline: str | None = Field(default=None, pattern=r"^\d{1,6}[smhd]$")
+    deadline: str | None = Field(default=None, pattern=rf"^{windows.DURATION.pattern}$")
 
     @property
     def within(self) -> timedelta | None:
         """The deadline, from the start of the run."""
-        if self.deadline is None:
-            return None
-        unit = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}[self.deadline[-1]]
-        return timedelta(**{unit: int(self.deadline[:-1])})
+        return windows.duration(self.deadline) if self.deadline else None
 
 
 class AgentSection(_Strict):
@@ -182,7 +180,22 @@ def _catalogue(document: "_Document", file: AgentFile) -> dict[str, Tool]:
             raise document.error(
                 ("tools",), f"tool {tool.name}: there is no lookup tool called {tool.lookup}"
             )
+        _check_window(document, catalogue, tool)
     return catalogue
+
+
+def _check_window(document: "_Document", catalogue: Mapping[str, Tool], tool: Tool) -> None:
+    said = tool.reversible_until
+    if said and not windows.is_well_formed(said):
+        raise document.error(
+            ("tools",),
+            f"tool {tool.name}: reversible_until is a length of time such as 48h, a field such as $result.until, "
+            "or the name of a tool that says until when",
+        )
+    if windows.asks_tool(said) and said not in catalogue:
+        raise document.error(
+            ("tools",), f"tool {tool.name}: there is no tool called {said} to say until when"
+        )
 
 
 def _import(document: "_Document", loc: tuple[Any, ...], name: Any) -> ModuleType:

@@ -3,7 +3,7 @@
 `send` and `look` run inside the engine's transaction; `act` outside any; `record` inside the next one.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -19,7 +19,8 @@ from runs.states import StepState
 from runs.tools.dispatch import Outcome, dispatch
 from runs.tools.lookups import Answer, look_up
 from runs.tools.registry import Call, Tool
-from runs.transitions import Held, record
+from runs.tools.windows import Window, ask_until_when
+from runs.transitions import Held, change, record
 
 
 @dataclass
@@ -80,7 +81,34 @@ class Looking:
         after_move(held, step)
 
 
-Job = Sending | Looking
+@dataclass
+class Timing:
+    """A question to the service: until when can this write be undone?"""
+
+    step: int
+    tool: Tool
+    call: Call
+    asked_at: datetime
+    answer: Window | None = None
+
+    def act(self) -> None:
+        """Ask. Never inside a transaction."""
+        self.answer = ask_until_when(self.tool, self.call)
+
+    def record(self, held: Held, spec: AgentSpec) -> None:
+        """Write down what it said; it is not asked again until the run is taken up anew."""
+        assert self.answer is not None
+        step, answer = held.step(self.step), self.answer
+        until = answer.until.isoformat() if answer.until else None
+        record(held, "step.window", step, data={"said": answer.said, "until": until, "error": answer.error})
+        held.timed.add(step.number)
+        if answer.said == "closed":
+            change(held, step, closes_at=min(step.closes_at or self.asked_at, self.asked_at))
+        else:
+            change(held, step, closes_at=step.closes_at if answer.said == "failed" else answer.until)
+
+
+Job = Sending | Looking | Timing
 
 
 def send(held: Held, step: Step, spec: AgentSpec) -> Sending:
@@ -90,8 +118,13 @@ def send(held: Held, step: Step, spec: AgentSpec) -> Sending:
     return Sending(step.number, attempt, tool, step.args, _call(held, step, tool))
 
 
-def look(held: Held, step: Step, spec: AgentSpec) -> Looking:
+def look(held: Held, step: Step, spec: AgentSpec) -> Looking | Timing:
+    """What became of a call; of one that was performed: until when it can be undone."""
     tool = spec.catalogue[step.tool]
+    if step.state == StepState.PERFORMED:
+        asked = spec.catalogue[tool.reversible_until]
+        call = replace(_call(held, step, tool), fault=held.run.faults.get(asked.name, ""))
+        return Timing(step.number, asked, call, asked_at=held.now)
     assert tool.lookup is not None
     return Looking(step.number, spec.catalogue[tool.lookup], _call(held, step, tool), asked_at=held.now)
 

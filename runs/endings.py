@@ -66,7 +66,7 @@ def let_go(held: Held) -> None:
 def finish(held: Held, state: RunState, spec: AgentSpec) -> None:
     """End the run with its one reply."""
     cancel_stuck(held)
-    text = reply(held.run, held.steps, spec, state)
+    text = reply(held.run, held.steps, spec, state, held.now)
     summary = held.run.rewound_at is not None
     Message.objects.create(thread=held.run.thread, run=held.run, role="agent", text=text, summary=summary)
     if state in (RunState.HANDED_OVER, RunState.ABANDONED):

@@ -14,8 +14,10 @@ from pydantic import BaseModel
 
 from runs.agentfile import AgentSpec, agent
 from runs.models import Run, Step
+from runs.loading import closes_at, undoable
 from runs.replies import sentence
 from runs.states import StepState
+from runs.tools import windows
 from runs.tools.registry import Tool
 
 NOT_DONE = frozenset(
@@ -99,14 +101,18 @@ def _completed(step: Step, spec: AgentSpec, run: Run) -> dict[str, Any]:
         "tool": step.tool,
         "at": _at(step.ended_at, run),
         "detail": detail,
-        "reversible": _reversible(step, tool, spec),
+        "reversible": _reversible(step, tool, spec, run),
     }
 
 
-def _reversible(step: Step, tool: Tool, spec: AgentSpec) -> bool | str:
-    if tool.undo is None or step.note or step.replayed or tool.undo.tool not in spec.tools:
+def _reversible(step: Step, tool: Tool, spec: AgentSpec, run: Run) -> bool | str:
+    if step.replayed or not undoable(step, spec, timezone.now()):
         return False
-    return f"until {tool.reversible_until}" if tool.reversible_until else True
+    if not tool.reversible_until:
+        return True
+    closes = closes_at(step, tool)
+    named = windows.asks_tool(tool.reversible_until) or closes is None
+    return f"until {windows.words(tool.reversible_until) if named else _at(closes, run)}"
 
 
 def _detail(step: Step, spec: AgentSpec) -> str:

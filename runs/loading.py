@@ -1,10 +1,12 @@
 """From rows to the frozen snapshot that the core decides on."""
 
+from datetime import datetime
 from typing import cast
 
 from runs.agentfile import AgentSpec
 from runs.models import Step
 from runs.states import STEP_ENDS, RunState, StepState
+from runs.tools import windows
 from runs.tools.registry import Tool
 from runs.transitions import Held
 from runs.view import RunView, StepView
@@ -76,14 +78,38 @@ def _step_view(held: Held, step: Step, spec: AgentSpec) -> StepView:
         answer=step.answer,
         replayed=step.replayed,
         reason=step.reason,
+        closes_at=closes_at(step, tool),
+        window="" if step.number in held.timed or not _asks_until_when(tool) else "ask",
     )
 
 
+def closes_at(step: Step, tool: Tool | None) -> datetime | None:
+    """When the window closes in which this write can be undone, as far as that is known."""
+    if tool is None or not tool.reversible_until:
+        return None
+    result, sent_at = (step.entry.result, step.entry.first_sent_at) if step.entry else (None, None)
+    return windows.closes_at(tool.reversible_until, step.args, result, sent_at, step.closes_at)
+
+
+def _asks_until_when(tool: Tool | None) -> bool:
+    return tool is not None and windows.asks_tool(tool.reversible_until)
+
+
 def undo_of(step: Step, tool: Tool | None, spec: AgentSpec) -> str:
-    """The tool that would undo this step; '' where none can: none named, not the agent's, or not to be bound."""
+    """The tool that undoes this step; '' where none does: none named, not the agent's, or not to be bound.
+
+    It may be too late for it: see `undoable`.
+    """
     if tool is None or tool.undo is None or step.note or tool.undo.tool not in spec.tools:
         return ""
     return tool.undo.tool
+
+
+def undoable(step: Step, spec: AgentSpec, now: datetime) -> str:
+    """The tool that would undo this step now; '' where none can, or no longer can."""
+    tool = spec.catalogue.get(step.tool)
+    closed = closes_at(step, tool)
+    return "" if closed and now >= closed else undo_of(step, tool, spec)
 
 
 def _move_settled(held: Held) -> None:

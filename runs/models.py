@@ -199,6 +199,7 @@ class Step(models.Model):
     sent_at = models.DateTimeField(null=True, blank=True)
     settles_at = models.DateTimeField(null=True, blank=True)  # from then on it can no longer be on the wire
     resend_until = models.DateTimeField(null=True, blank=True)  # the service forgets the key then
+    closes_at = models.DateTimeField(null=True, blank=True)  # as a tool said: nothing undoes it from then on
     due_at = models.DateTimeField(null=True, blank=True)
     ended_at = models.DateTimeField(null=True, blank=True)
     replayed = models.BooleanField(default=False)

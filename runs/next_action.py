@@ -39,7 +39,7 @@ def _after_the_end(run: RunView) -> Action:
         return RollBack("undo")
     ended_undone = run.state in (RunState.ROLLED_BACK, RunState.FAILED) or run.gave_up
     undone = run.mode == "atomic" and ended_undone
-    left = any(step.to_undo and not _has_undo(run, step) for step in run.steps)
+    left = any(_left_to_undo(run, step) for step in run.steps)
     return RollBack("late") if undone and left else Wait("nothing")
 
 
@@ -55,7 +55,7 @@ def gives_up(run: RunView, recovery: str, *, overdue: bool) -> bool:
 
 def _forward(run: RunView) -> Action:
     step = run.current
-    if step and step.state in IN_FLIGHT:
+    if step and step.state in IN_FLIGHT and not _undone_apart(run):
         return _in_flight(run, step)  # whatever else is wanted, a write in flight is settled first
     if run.cancelled:
         return _stop(run, "cancelled", step)
@@ -72,6 +72,12 @@ def _forward(run: RunView) -> Action:
     if step is None:
         return Wait("agent") if run.opened else Finish(RunState.SUCCEEDED)
     return _before_sending(run, step)
+
+
+def _undone_apart(run: RunView) -> bool:
+    """Best effort: a doubt holds up its own write alone, and what was done before it is undone meanwhile."""
+    stops = run.cancelled or run.gave_up
+    return stops and run.mode == "atomic" and run.rollback == "best_effort"
 
 
 def _stops(run: RunView, last: StepView) -> bool:
@@ -105,6 +111,8 @@ def _before_sending(run: RunView, step: StepView) -> Action:
         return Ask(step.number, "undo") if step.undoes else Settle(step.number, StepState.FAILED)
     if step.due_at and run.now < step.due_at:
         return Wait("time", step.due_at)
+    if step.undoes and (late := _too_late(run, step, step.undoes)):
+        return late
     if step.check == "refused":
         return Ask(step.number, "undo") if step.undoes else Settle(step.number, StepState.REFUSED)
     if step.check == "replayed":
@@ -112,8 +120,22 @@ def _before_sending(run: RunView, step: StepView) -> Action:
     if step.check == "busy":
         return Wait("time")
     if step.check == "ask":
-        return Ask(step.number, "confirm")
+        return _ask_until_when(run) or Ask(step.number, "confirm")
     return Send(step.number) if step.check == "allowed" else Check(step.number)
+
+
+def _ask_until_when(run: RunView) -> Action | None:
+    """A question says what would be undone and what would stay, so the windows of what was done are looked at."""
+    shown = (step for step in run.forward if step.to_undo and step.window == "ask")
+    return next((LookUp(step.number) for step in shown), None)
+
+
+def _too_late(run: RunView, undo: StepView, of: int) -> Action | None:
+    """An undo is due: past the window of its write it is not sent, and the write stays."""
+    write = next(step for step in run.steps if step.number == of)
+    if write.window == "ask":
+        return LookUp(write.number)
+    return Settle(undo.number, StepState.CANCELLED) if write.closed(run.now) else None
 
 
 def _in_flight(run: RunView, step: StepView) -> Action:
@@ -174,15 +196,15 @@ def _backward(run: RunView) -> Action:
         if run.rollback == "ordered" or not isinstance(action, Wait):
             return action
         waits.append(action)
-    last = next((step for step in reversed(run.steps) if step.to_undo and not _has_undo(run, step)), None)
+    last = next((step for step in reversed(run.steps) if _left_to_undo(run, step)), None)
     if last:
-        return Undo(last.number)
+        return LookUp(last.number) if last.window == "ask" else Undo(last.number)
     closing = _closing_look(run)
     if closing and not waits:
         return closing
     if waits:
         return min(waits, key=lambda wait: (wait.until is None, wait.until or run.now))
-    if any(step.state is StepState.CANCELLED for step in run.undos):
+    if any(_abandoned(run, step) for step in run.undos):
         return Finish(RunState.ABANDONED)
     if not run.rewound:
         return Rewind()
@@ -195,6 +217,16 @@ def _unsettled(run: RunView) -> Iterator[StepView]:
     """Writes in flight first, then the undos under way."""
     yield from (step for step in run.forward if step.state in IN_FLIGHT)
     yield from (step for step in run.undos if not step.ended)
+
+
+def _left_to_undo(run: RunView, step: StepView) -> bool:
+    return step.to_undo and not step.closed(run.now) and not _has_undo(run, step)
+
+
+def _abandoned(run: RunView, undo: StepView) -> bool:
+    """A person gave it up. One that came too late leaves what nothing undoes."""
+    write = next(step for step in run.steps if step.number == undo.undoes)
+    return undo.state is StepState.CANCELLED and not write.closed(run.now)
 
 
 def _has_undo(run: RunView, write: StepView) -> bool:

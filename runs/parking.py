@@ -8,7 +8,7 @@ from django.conf import settings
 
 from runs.agentfile import AgentSpec
 from runs.digest import sha256
-from runs.loading import undo_of
+from runs.loading import closes_at, undoable
 from runs.models import Step
 from runs.replies import still_in_effect
 from runs.states import STEP_ENDS, StepState
@@ -96,18 +96,22 @@ def _all_warnings(held: Held, step: Step, covered: Sequence[Step], spec: AgentSp
 
 def warnings(held: Held, step: Step, spec: AgentSpec) -> list[str]:
     """Both lines of S0: it is irreversible; and a later failure would undo other writes of the run but not this."""
-    tool = spec.catalogue.get(step.tool)
-    if tool is None or not tool.irreversible:
+    if not _is_irreversible(held, step, spec):
         return []
-    earlier = any(
-        undo_of(write, spec.catalogue.get(write.tool), spec) for write in still_in_effect(held.steps, spec)
-    )
+    earlier = any(undoable(write, spec, held.now) for write in still_in_effect(held.steps, spec))
     later = any(
-        undo_of(other, spec.catalogue.get(other.tool), spec)
+        undoable(other, spec, held.now)
         for other in held.steps
         if other.number > step.number and other.undoes_id is None and other.state not in STEP_ENDS
     )
     return [CANNOT_UNDO, LATER_CANNOT_UNDO] if earlier or later else [CANNOT_UNDO]
+
+
+def _is_irreversible(held: Held, step: Step, spec: AgentSpec) -> bool:
+    """Its tool says so; or the time in which it could be undone is over already."""
+    tool = spec.catalogue.get(step.tool)
+    closes = closes_at(step, tool)
+    return bool(tool and tool.irreversible) or (closes is not None and held.now >= closes)
 
 
 def question(held: Held, step: Step, kind: str, spec: AgentSpec) -> str:
@@ -129,7 +133,7 @@ def _stuck(held: Held, step: Step, spec: AgentSpec) -> str:
     ruling = held.rulings.get(step.number)
     refused = ruling.rule if ruling and ruling.verdict == "refused" else ""
     cause = refused or step.error_class or "it did not take effect"
-    left = [w for w in still_in_effect(held.steps, spec) if undo_of(w, spec.catalogue.get(w.tool), spec)]
+    left = [w for w in still_in_effect(held.steps, spec) if undoable(w, spec, held.now)]
     return (
         f"Undoing {write} failed after {step.calls} tries ({cause}). {len(left)} step(s) still need undoing."
     )

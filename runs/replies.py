@@ -1,11 +1,14 @@
 """What a person is told at the end of a run: computed from its rows, word for word as docs/contract.md has it."""
 
 from collections.abc import Iterable
+from datetime import datetime
 from string import Formatter
 from typing import Any
 
+from django.utils import timezone
+
 from runs.agentfile import AgentSpec
-from runs.loading import undo_of
+from runs.loading import closes_at, undo_of, undoable
 from runs.models import Run, Step
 from runs.states import RunState, StepState
 
@@ -27,12 +30,12 @@ def summary_of(step: Step, spec: AgentSpec) -> str:
     return sentence(tool.summary if tool else "", step.tool, {**step.args, **result})
 
 
-def reply(run: Run, steps: Iterable[Step], spec: AgentSpec, state: RunState) -> str:
-    """The one reply of a run that ends in `state`."""
+def reply(run: Run, steps: Iterable[Step], spec: AgentSpec, state: RunState, now: datetime) -> str:
+    """The one reply of a run that ends in `state`, at the time `now`."""
     steps = list(steps)
     if run.stop is None:
         return _done(steps, spec)
-    return STOPPED + " ".join([reason_of(run.stop), *_left(steps, spec, state)])
+    return STOPPED + " ".join([reason_of(run.stop), *_left(steps, spec, state, now)])
 
 
 def _done(steps: list[Step], spec: AgentSpec) -> str:
@@ -55,7 +58,7 @@ def reason_of(stop: dict[str, Any]) -> str:
     }.get(stop["kind"], f"cancelled by {stop.get('by')}.")
 
 
-def _left(steps: list[Step], spec: AgentSpec, state: RunState) -> list[str]:
+def _left(steps: list[Step], spec: AgentSpec, state: RunState, now: datetime) -> list[str]:
     """What was undone, what cannot be, what could not be, and what is left to undo."""
     parts = []
     undone = sorted((step for step in steps if step.state == StepState.UNDONE), key=lambda step: -step.number)
@@ -63,15 +66,23 @@ def _left(steps: list[Step], spec: AgentSpec, state: RunState) -> list[str]:
     if undone:
         names = ", ".join(f"{step.tool} (by {by[step.pk]})" for step in undone)
         parts.append(f"Undone, latest first: {names}.")
-    remaining = [
-        step for step in still_in_effect(steps, spec) if undo_of(step, spec.catalogue.get(step.tool), spec)
-    ]
+    remaining = [step for step in still_in_effect(steps, spec) if undoable(step, spec, now)]
     impossible = [step for step in still_in_effect(steps, spec) if step not in remaining]
     if impossible:
-        parts.append(f"Not undoable, and left as they are: {', '.join(step.tool for step in impossible)}.")
+        names = ", ".join(_too_late(step, spec) for step in impossible)
+        parts.append(f"Not undoable, and left as they are: {names}.")
     if remaining and state is RunState.ABANDONED:
         parts.append(f"Still to undo: {', '.join(step.tool for step in reversed(remaining))}.")
     return parts or ["Nothing had been done."]
+
+
+def _too_late(step: Step, spec: AgentSpec) -> str:
+    """The name of a write that stays; where it could be undone once, until when."""
+    tool = spec.catalogue.get(step.tool)
+    closed = closes_at(step, tool)
+    if closed is None or not undo_of(step, tool, spec):
+        return step.tool
+    return f"{step.tool} (could be undone until {timezone.localtime(closed):%Y-%m-%d %H:%M:%S %Z})"
 
 
 def still_in_effect(steps: Iterable[Step], spec: AgentSpec) -> list[Step]:

@@ -58,6 +58,7 @@ class Held:
     stale: set[int] = field(default_factory=set)  # the indexes of the views whose row has changed
     places: dict[int, int] = field(default_factory=dict)  # step number -> index
     rulings: dict[int, Ruling] = field(default_factory=dict)  # by step number, until the step moves
+    timed: set[int] = field(default_factory=set)  # the numbers of those whose window was looked at
     dirty: dict[int, "Dirty"] = field(default_factory=dict)
     added: list[Attempt | LedgerEntry] = field(default_factory=list)
     events: list[tuple[Any, ...]] = field(default_factory=list)  # the fields EVENT of each
@@ -75,6 +76,7 @@ class Held:
         self.steps, self.views, self.places = [], [], {}
         self.stale.clear()
         self.rulings.clear()
+        self.timed.clear()
         self.settled = 0
         for step in steps:
             self.append(step)

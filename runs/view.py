@@ -15,7 +15,8 @@ class StepView:
     its ticket was performed by another run) or 'busy' (another run is at it). `doubt` is sticky: once one
     attempt was in doubt, only a success, a lookup or a person settles it. `said` is what came of asking since
     the last sending: 'did_not_happen' (settled), 'not_yet' (not there, but the call can still be on the wire),
-    'cannot_say', 'send_again' (a person's word), or ''.
+    'cannot_say', 'send_again' (a person's word), or ''. `window` is 'ask' where a tool says until when it can be
+    undone, and has not been asked since the run was taken up.
     """
 
     number: int
@@ -39,6 +40,8 @@ class StepView:
     answer: str = ""
     replayed: bool = False
     reason: str = ""  # of a failure: raised or refused
+    closes_at: datetime | None = None  # from then on nothing undoes it
+    window: str = ""
 
     @property
     def ended(self) -> bool:
@@ -54,6 +57,10 @@ class StepView:
             and self.undoes is None
             and not self.replayed
         )
+
+    def closed(self, now: datetime) -> bool:
+        """The time in which it could be undone is over: it counts as irreversible."""
+        return self.closes_at is not None and now >= self.closes_at
 
 
 @dataclass(frozen=True, slots=True)

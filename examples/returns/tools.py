@@ -9,6 +9,7 @@ from typing import Any
 
 from examples.operations import find_operation, services  # noqa: F401 (the first is a tool of this module)
 from runs.tools import Call, tool
+from runs.tools.windows import Window, closed, still_open
 
 
 @tool(
@@ -35,6 +36,14 @@ def order_status(call: Call, order: str) -> Any:
 def start_return(call: Call, order: str, reason: str) -> Any:
     """Send the customer a return label and book the courier. It can be cancelled until the courier collects."""
     return services.post(call, "/returns", {"order": order, "reason": reason})
+
+
+@tool
+def collection(call: Call, key: str) -> Window:
+    """Whether the courier has collected the parcel: then its return cannot be cancelled any more."""
+    started = services.get(call, f"/operations/{key}")["result"]
+    found = services.get(call, f"/returns/{started['label']}")
+    return closed() if found["status"] == "collected" else still_open()
 
 
 @tool(

@@ -4,11 +4,12 @@ from collections.abc import Iterable
 
 from django.db.models import Prefetch, QuerySet
 from django.urls import reverse
+from django.utils import timezone
 
 from runs import models
 from runs.agentfile import AgentSpec, agents
 from runs.api import shapes
-from runs.loading import undo_of
+from runs.loading import undoable
 from runs.replies import sentence, still_in_effect, summary_of
 from runs.services import ANSWERS
 from runs.states import PARKED, RUN_BACKWARD, RUN_ENDS, RUN_FORWARD
@@ -204,7 +205,7 @@ def question(row: models.Step, steps: Iterable[models.Step]) -> shapes.Question:
 def _undone_by(row: models.Step, spec: AgentSpec | None) -> str | None:
     if spec is None or row.undoes_id:
         return None
-    return undo_of(row, spec.catalogue.get(row.tool), spec) or None
+    return undoable(row, spec, timezone.now()) or None
 
 
 def _done(steps: Iterable[models.Step], spec: AgentSpec) -> list[shapes.Done]:

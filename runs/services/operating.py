@@ -11,10 +11,11 @@ from runs.errors import (
     RunClosed,
     RunLeased,
 )
-from runs.loading import undo_of
+from runs.loading import undoable
 from runs.models import Event, Run, Thread
 from runs.services.refusals import refuse_if_busy, require
 from runs.states import RUN_ENDS, StepState
+from runs.transitions import clock
 
 
 def cancel(actor: Actor, run: Run, reason: str = "") -> None:
@@ -69,7 +70,7 @@ def resume(actor: Actor, run: Run) -> None:
 
 
 def _can_undo(run: Run) -> bool:
-    """Some write took effect, names an undo, and is not undone."""
-    spec = agent(run.thread.agent)
-    done = run.steps.filter(state=StepState.PERFORMED, undoes=None, replayed=False)
-    return any(undo_of(step, spec.catalogue.get(step.tool), spec) for step in done)
+    """Some write took effect, names an undo that is still possible, and is not undone."""
+    spec, now = agent(run.thread.agent), clock()
+    done = run.steps.filter(state=StepState.PERFORMED, undoes=None, replayed=False).select_related("entry")
+    return any(undoable(step, spec, now) for step in done)

@@ -58,7 +58,7 @@ class Tool:
     In words, as templates over the arguments and the result: `says` is how a turn asks for it, `sentence` the
     confirmation's title, `summary` what was done, `detail` what was not, `if_not_done` the next person's hint (of an
     undo: when to do it), `tells_customer` what the customer knows by it, `untold` what they then do not know.
-    `reversible_until` names the moment after which its undo comes too late, such as collection.
+    `reversible_until` says until when its undo is possible (runs/tools/windows.py).
     """
 
     name: str

@@ -2,18 +2,22 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from django.utils import timezone
+
 from runs.agentfile import AgentFile, AgentSpec, agent
 from runs.errors import NotFound
-from runs.loading import undo_of
+from runs.loading import closes_at, undo_of
 from runs.models import Step
 from runs.replies import sentence
 from runs.states import StepState
+from runs.tools import windows
 from runs.tools.bindings import Unbindable, bind
 from runs.tools.registry import Tool, Undo
+from runs.views.moments import clock
 
 NO_FILE = AgentFile.model_construct(agents={}, tools=[])
 
@@ -29,11 +33,12 @@ class Argument:
 
 @dataclass(frozen=True)
 class UndoWords:
-    """What undoes a write. `why_not` where nothing does, in words; then `tool` is ''."""
+    """What undoes a write, and until when. `why_not` where nothing does, in words; then `tool` is ''."""
 
     tool: str = ""
     arguments: tuple[Argument, ...] = ()
     why_not: str = ""
+    until: str = ""  # the time, or what ends it: collection
 
 
 def spec_of(name: str) -> AgentSpec:
@@ -98,7 +103,11 @@ def undo_words(step: Step, spec: AgentSpec) -> UndoWords:
         return UndoWords(why_not="nothing undoes it")
     if not undo_of(step, tool, spec):
         return UndoWords(why_not=f"{tool.undo.tool} would undo it, and is not a tool of {spec.name}")
-    return _bound(step, tool.undo, spec.tools[tool.undo.tool])
+    closes = closes_at(step, tool)
+    if closes and timezone.now() >= closes and step.state != StepState.UNDONE:
+        return UndoWords(why_not=f"it could be undone until {clock(closes)}")
+    until = clock(closes) if closes else windows.words(tool.reversible_until)
+    return replace(_bound(step, tool.undo, spec.tools[tool.undo.tool]), until=until)
 
 
 def _bound(step: Step, undo: Undo, by: Tool) -> UndoWords:

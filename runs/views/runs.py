@@ -6,10 +6,11 @@ from typing import Any
 from django.db.models import Count, Min, Prefetch
 from django.http import HttpResponse
 from django.shortcuts import redirect
+from django.utils import timezone
 
 from runs.access import may_see
 from runs.errors import NotFound
-from runs.loading import undo_of
+from runs.loading import undoable
 from runs.models import Attempt, Event, Message, Run, Step
 from runs.replies import still_in_effect
 from runs.states import RUN_ENDS, RunState, StepState
@@ -93,7 +94,7 @@ def _facts(request: PageRequest, run: Run) -> dict[str, Any]:
         "entries": timeline(Story(run, steps, attempts, told, _places(run)), spec),
         "undo_order": undo_order(steps, spec),
         "left": [sentence_of(step, spec) for step in left],
-        "left_undoable": sum(1 for step in left if undo_of(step, spec.catalogue.get(step.tool), spec)),
+        "left_undoable": sum(1 for step in left if undoable(step, spec, timezone.now())),
         "said": messages,
         "record": record[:RECORD_LINES],
         "record_is_cut": len(record) > RECORD_LINES,

@@ -16,10 +16,12 @@ from tests.model.loop import (
     State,
     choices,
     engine_moves,
+    forgotten,
     modes,
     other_moves,
     rollbacks,
     start,
+    undone_apart,
 )
 from tests.model.normal import normal
 from tests.model.promise import broken_at_rest, broken_by_move, broken_by_state
@@ -71,6 +73,7 @@ class Model:
             return
         action = self.core.next_action(state.run)
         if isinstance(action, Wait):
+            state = forgotten(state)
             self._must_not(broken_at_rest(self.core, state, action))
         for before, do in self._decided(state, action):
             for move in engine_moves(self.core, self.plan, before, do):
@@ -81,7 +84,8 @@ class Model:
     def _decided(self, state: State, action: Action) -> list[tuple[State, Action]]:
         """What is next under each policy, where that matters."""
         under = [(one, self.core.next_action(one.run)) for one in modes(self.plan, state)]
-        return [(state, action)] if all(do == action for _, do in under) else under
+        same = all(do == action for _, do in under)
+        return [*([(state, action)] if same else under), *undone_apart(self.core, self.plan, state)]
 
     def _checked(self, before: State, action: Action, whole: Move, *, by_engine: bool) -> Iterator[Next]:
         for move in rollbacks(self.plan, before, whole):

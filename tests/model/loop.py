@@ -22,10 +22,12 @@ What each action does. "Commits" is one transaction; a step's changes are those 
                   3. `outcomes.called(...)`, committed with the next thing that is committed.
     LookUp(n)     asks the lookup tool, then commits `outcomes.looked_up(...)`, with the time at which it was asked:
                   what it said is of then, and a call may have landed since.
+                  Of a step that is `performed` it asks until when it can be undone, and commits `closes_at`; that it
+                  was asked (`window`) stays in memory until the run is released.
     Undo(n)       binds the undo. Bound: commits a new step, `undoes` n, `proposed`, with the next number and a
                   budget of 4. It cannot be bound: commits n's `undo` as ''.
-    RollBack      commits the run as `rolling_back` and every forward step that has neither ended nor is in
-                  flight as `cancelled`. Where an operator asked for it: his request is used up, and an undo
+    RollBack      commits the run as `rolling_back`, not rewound, and every forward step that has neither ended nor
+                  is in flight as `cancelled`. Where an operator asked for it: his request is used up, and an undo
                   that was abandoned (`cancelled`) is `proposed` again, with four more calls and without
                   the doubt, which was settled when it got stuck.
     HandOver      commits the run as `handed_over` and its steps as RollBack does.
@@ -179,6 +181,7 @@ def proposed(number: int, tool: Tool) -> StepView:
         retry_safe=tool.retry_safe,
         lookup=tool.lookup,
         budget=BUDGET,
+        window="ask" if tool.asked else "",
     )
 
 
@@ -213,11 +216,26 @@ def modes(plan: Plan, state: State) -> list[State]:
     return [state._replace(run=replace(state.run, mode=mode), mode_open=False) for mode in plan.modes]
 
 
+def undone_apart(core: Core, plan: Plan, state: State) -> list[tuple[State, Action]]:
+    """A run that stops with a call in doubt, where its rollback is best effort and that makes a difference now."""
+    if len(plan.rollbacks) == 1 or not (state.run.cancelled or state.run.gave_up):
+        return []
+    under = [
+        one._replace(run=replace(one.run, rollback="best_effort"))
+        for one in modes(plan, state)
+        if one.run.rollback == "ordered"
+    ]
+    pairs = [(one, core.next_action(one.run)) for one in under]
+    return [(one, do) for one, do in pairs if do != core.next_action(replace(one.run, rollback="ordered"))]
+
+
 def rollbacks(plan: Plan, before: State, move: Move) -> list[Move]:
     """The run begins to roll back: in which way."""
     run, was = move.after.run, before.run.state
     if run.state is not RunState.ROLLING_BACK or was in RUN_BACKWARD or was in ONCE_BACKWARD:
         return [move]
+    best_effort = [rollback for rollback in plan.rollbacks if rollback == "best_effort"]
+    in_flight = before.run.current is not None and before.run.current.state in IN_FLIGHT
     return [
         move._replace(
             name=move.name if len(plan.rollbacks) == 1 else f"{move.name}, {rollback}",
@@ -228,8 +246,16 @@ def rollbacks(plan: Plan, before: State, move: Move) -> list[Move]:
                 else move.after.faults,
             ),
         )
-        for rollback in plan.rollbacks
+        for rollback in (best_effort if in_flight else plan.rollbacks)
     ]
+
+
+def forgotten(state: State) -> State:
+    """The run is released, or its worker is gone: what was held in memory is forgotten."""
+    if not any(step.window == "seen" for step in state.run.steps):
+        return state
+    steps = (become(step, (("window", "ask" if step.window else ""),)) for step in state.run.steps)
+    return state._replace(run=with_steps(state.run, tuple(steps)))
 
 
 # The engine ---------------------------------------------------------------------------------------------------
@@ -246,6 +272,8 @@ def engine_moves(core: Core, plan: Plan, state: State, action: Action) -> Iterat
             yield _step(f"engine asks {kind} of {number}", state, number, changes)
         case Send(number):
             yield from _send(core, plan, state, run.steps[number - 1])
+        case LookUp(number) if run.steps[number - 1].state is StepState.PERFORMED:
+            yield from _ask_until_when(state, run.steps[number - 1])
         case LookUp(number):
             yield from _look_up(core, plan, state, run.steps[number - 1])
         case Settle(number, to):
@@ -328,7 +356,10 @@ def _send(core: Core, plan: Plan, state: State, step: StepView) -> Iterator[Move
     allowed = _step(
         name, state, number, {"state": StepState.APPROVED} if step.state is StepState.PROPOSED else {}
     )
-    intent = _step(name, allowed.after, number, core.sending(step, NOW, SETTLE * TICK, retention))
+    sending = core.sending(step, NOW, SETTLE * TICK, retention)
+    if tool.window:
+        sending["closes_at"] = step.closes_at or NOW + tool.window * TICK
+    intent = _step(name, allowed.after, number, sending)
     intent = _then(allowed, intent)._replace(sent=number)
     for way in world.ways_of_a_call(tool, step.undoes is not None, state.keys[number - 1]):
         if (way.faults and not state.faults) or (way.key.theirs and not plan.late):
@@ -348,8 +379,8 @@ def _send(core: Core, plan: Plan, state: State, step: StepView) -> Iterator[Move
 
 def taken_over(core: Core, plan: Plan, crash: Move) -> Iterator[Move]:
     """Another worker finds the run, and its task says how it is to be recovered."""
-    move = crash
-    for step in crash.after.run.steps:
+    move = crash._replace(after=forgotten(crash.after))
+    for step in move.after.run.steps:
         if step.state is StepState.SENT and not step.doubt:
             move = _then(move, _step(crash.name, move.after, step.number, core.interrupted(step)))
     run = move.after.run
@@ -376,6 +407,15 @@ def _look_up(core: Core, plan: Plan, state: State, step: StepView) -> Iterator[M
                 when = asked if plan.lookup_time == "asked" else NOW
                 changes = core.looked_up(learnt, answer, when, PAUSE * TICK)
                 yield _then(meanwhile, _step(meanwhile.name, meanwhile.after, number, changes, faults))
+
+
+def _ask_until_when(state: State, step: StepView) -> Iterator[Move]:
+    """The tool of its window is asked: it says what is so, or fails."""
+    number, shut = step.number, state.keys[step.number - 1].shut
+    changes = {"window": "seen", "closes_at": NOW if shut else None}
+    yield _step(f"engine asks until when {number}: {'closed' if shut else 'open'}", state, number, changes)
+    if state.faults:
+        yield _step(f"engine asks until when {number}: failed", state, number, {"window": "seen"}, faults=1)
 
 
 def _slowly(plan: Plan, state: State, number: int, name: str) -> Iterator[tuple[datetime, Move]]:
@@ -435,7 +475,7 @@ def _end_forward(name: str, state: State, to: RunState) -> Move:
     run = state.run
     steps = [_stopped(step) for step in run.steps]
     moved = _moved(run.steps, steps)
-    run = replace(run, state=to, steps=tuple(steps), undo_requested=False)
+    run = replace(run, state=to, steps=tuple(steps), undo_requested=False, rewound=False)
     return Move(name, state._replace(run=run), moved)
 
 
@@ -492,6 +532,11 @@ def _the_world(plan: Plan, state: State) -> Iterator[Move]:
         if key.wire:
             for landed in world.landings(key, tool_of(plan, step)):
                 yield Move(f"world: the call of {step.number} lands", _key(state, step.number, landed))
+        if step.window and step.to_undo and not key.shut:
+            yield Move(
+                f"world: nothing undoes {step.number} any more",
+                _key(state, step.number, key._replace(shut=True)),
+            )
     if _something_lies_ahead(state):
         yield Move("world: time passes", _tick_all(state))
 
@@ -510,10 +555,10 @@ def _late_outcomes(core: Core, plan: Plan, state: State) -> Iterator[Move]:
 
 
 def _something_lies_ahead(state: State) -> bool:
-    times = ((step.due_at, step.settles_at, step.resend_until) for step in state.run.steps)
+    times = ((step.due_at, step.settles_at, step.resend_until, step.closes_at) for step in state.run.steps)
     if any(step.check == "busy" for step in state.run.steps):
         return True
-    return any(at and at > NOW for three in times for at in three) or any(
+    return any(at and at > NOW for four in times for at in four) or any(
         key.wire or key.theirs or key.memory > 0 for key in state.keys
     )
 
@@ -532,13 +577,14 @@ def _tick_all(state: State) -> State:
 def _tick(step: StepView) -> StepView:
     if step.check == "busy":
         return replace(step, check="")  # released, and checked again when it is claimed again
-    if not (step.due_at or step.settles_at or step.resend_until):
+    if not (step.due_at or step.settles_at or step.resend_until or step.closes_at):
         return step
     return replace(
         step,
         due_at=_nearer(step.due_at),
         settles_at=_nearer(step.settles_at),
         resend_until=_nearer(step.resend_until),
+        closes_at=_nearer(step.closes_at),
     )
 
 

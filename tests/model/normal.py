@@ -69,7 +69,8 @@ def _step(step: StepView, wire: bool, reason: bool) -> StepView:
         changes |= {"calls": calls, "budget": calls + step.budget - step.calls}
     if step.due_at and step.due_at <= NOW:
         changes["due_at"] = None
-    changes |= {name: NOW for name in ("settles_at", "resend_until") if (getattr(step, name) or NOW) < NOW}
+    passed = ("settles_at", "resend_until", "closes_at")
+    changes |= {name: NOW for name in passed if (getattr(step, name) or NOW) < NOW}
     if step.doubt == "interrupted" or (step.doubt and _abandoned(step)):
         changes["doubt"] = "" if _abandoned(step) else "no_answer"
     if not reason and step.reason:
@@ -85,6 +86,7 @@ def _abandoned(step: StepView) -> bool:
 
 def _ended(step: StepView, wire: bool, reason: bool) -> StepView:
     looked_at = step.state is StepState.NOT_PERFORMED and step.lookup and bool(step.doubt)
+    left = step.state in MAY_BE_UNDONE and bool(step.undo)
     plain = StepView(
         step.number,
         step.state,
@@ -100,6 +102,8 @@ def _ended(step: StepView, wire: bool, reason: bool) -> StepView:
         due_at=step.due_at if looked_at and not step.said and step.due_at and step.due_at > NOW else None,
         replayed=step.replayed,
         reason=step.reason if reason else "",
+        closes_at=step.closes_at and max(step.closes_at, NOW) if left else None,
+        window=step.window if left else "",
     )
     return step if step == plain else plain
 

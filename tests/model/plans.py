@@ -5,7 +5,8 @@ One and two steps are explored over every kind of tool, with any number of fault
 * `irreversible` and "no undo" are one kind to the core (it looks at `undo`); so are services that honour keys and
   services that do not, where the tool is not `retry_safe`: calls of such a tool never overlap (asserted). Both are
   told apart for one step (`every kind`), not for two.
-* A confirmation only adds states before a step is sent first; two steps with it are explored with two faults.
+* A confirmation only adds states before a step is sent first; two steps with it are explored with two faults, and
+  with the plainest and the safest of the tools that undo.
 * In a best-effort rollback the states of both undos multiply; two such undos are explored with two faults.
 """
 
@@ -33,9 +34,11 @@ def steps(*names: str) -> tuple[tuple[Tool, ...], ...]:
     return tuple((TOOLS[name],) for name in names)
 
 
+FOR_A_WHILE = (Tool("undo+window", undo=True, window=3), Tool("undo+asked", undo=True, asked=True))
 MIXED = tools("read", "undo", "undo+lookup", "no_undo", "undo+confirm", "no_undo+lookup+confirm")
 SIMPLE_UNDO = (UNDO_TOOLS["undo"],)
 SAFE_UNDO = (UNDO_TOOLS["undo+retry_safe+lookup+keys"],)
+BOTH_UNDOS = (*SIMPLE_UNDO, *SAFE_UNDO)
 
 ONE_STEP = {
     "every kind of tool": Plan((PLAIN,)),
@@ -46,19 +49,21 @@ ONE_STEP = {
     "late outcomes": Plan((PLAIN,), late=True, faults=2),
     "an action that another run may have done": Plan((PLAIN,), keys="action", faults=3),
     "people who say what is not so": Plan((PLAIN,), truthful=False, faults=3),
+    "undone for a while": Plan((FOR_A_WHILE,), undos=BOTH_UNDOS, faults=2),
 }
 TWO_STEPS = {
     "every kind of tool, undone in order": Plan((PLAIN, PLAIN), rollbacks=("ordered",)),
     "best effort": Plan((PLAIN, PLAIN), rollbacks=("best_effort",), modes=("atomic",), faults=2),
-    "confirmed": Plan((MIXED, MIXED), faults=2),
+    "confirmed": Plan((MIXED, MIXED), undos=BOTH_UNDOS, faults=2),
     "proposed by its agent": Plan((MIXED, MIXED), opened=True, faults=1),
     "late outcomes": Plan((tools("undo", "undo+lookup"), tools("undo")), late=True, faults=1),
     "actions that another run may have done": Plan((PLAIN, PLAIN), keys="action", faults=1),
     "people who say what is not so": Plan((PLAIN, PLAIN), truthful=False, faults=1),
+    "undone for a while": Plan((FOR_A_WHILE, tools("undo", "no_undo+confirm")), undos=SIMPLE_UNDO, faults=1),
 }
 MORE_STEPS = {
     "charge, CRM, provision": Plan(steps("undo", "undo", "undo"), undos=SIMPLE_UNDO, faults=2),
-    "charge, receipt, provision": Plan(steps("undo", "irreversible", "undo"), faults=2),
+    "charge, receipt, provision": Plan(steps("undo", "irreversible", "undo"), undos=BOTH_UNDOS, faults=2),
     "each is looked up": Plan(
         steps("undo+lookup", "undo+lookup", "undo+lookup"), undos=SIMPLE_UNDO, faults=2
     ),

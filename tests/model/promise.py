@@ -5,7 +5,7 @@ What a person's false word or his 'send again' brings about is his; everything e
 
 from dataclasses import replace
 
-from runs.actions import Action, Undo, Wait
+from runs.actions import Action, Ask, Finish, Undo, Wait
 from runs.states import (
     IN_FLIGHT,
     PARKED,
@@ -16,7 +16,7 @@ from runs.states import (
     RunState,
     StepState,
 )
-from runs.view import StepView
+from runs.view import RunView, StepView
 from tests.model.loop import ABSENT, Core, Move, Plan, State, tool_of
 from tests.model.world import NOW, Key
 
@@ -70,19 +70,26 @@ def _at_the_end(plan: Plan, state: State) -> str:
         return f"the end: {end} without a closing look"
     if end is RunState.SUCCEEDED:
         return _succeeded(plan, state)
-    if end is RunState.ROLLED_BACK and any(step.to_undo for step in run.forward):
+    if end is RunState.ROLLED_BACK and any(_left_to_undo(step) for step in run.forward):
         return "the end: rolled_back with a write left that can be undone"
-    if end is not RunState.ABANDONED and any(step.state is not StepState.PERFORMED for step in run.undos):
+    if end is not RunState.ABANDONED and not all(_done_or_too_late(state, step) for step in run.undos):
         return f"the end: {end} with an undo that was not performed"
     done = any(key.landed and not step.replayed for step, key in zip(run.steps, state.keys, strict=True))
     if end is RunState.FAILED and done and plan.truthful:
         return "the end: failed says that nothing had been done"
     undone = run.mode == "atomic" and run.gave_up
-    if end is RunState.HANDED_OVER and undone and any(step.to_undo for step in run.forward):
+    if end is RunState.HANDED_OVER and undone and any(_left_to_undo(step) for step in run.forward):
         return "the end: died, and a write is left that can be undone"
-    if end is RunState.ABANDONED and not any(step.state is StepState.CANCELLED for step in run.undos):
-        return "the end: abandoned by nobody"
     return ""
+
+
+def _left_to_undo(step: StepView) -> bool:
+    return step.to_undo and not step.closed(NOW)
+
+
+def _done_or_too_late(state: State, undo: StepView) -> bool:
+    write = state.run.steps[(undo.undoes or 0) - 1]
+    return undo.state is StepState.PERFORMED or (undo.state is StepState.CANCELLED and write.closed(NOW))
 
 
 def _not_looked_up(step: StepView) -> bool:
@@ -107,6 +114,8 @@ def broken_by_move(plan: Plan, before: State, action: Action, move: Move) -> str
         or _doubt_is_sticky(plan, before, move)
         or (_sending(plan, before, move) if move.sent else "")
         or (_undoing(before, action) if isinstance(action, Undo) else "")
+        or (_asking(before) if isinstance(action, Ask) and action.kind == "confirm" else "")
+        or (_abandoning(before) if action == Finish(RunState.ABANDONED) else "")
         or (_kept(plan, before) if move.after.run.state is RunState.ROLLING_BACK else "")
     )
 
@@ -161,8 +170,29 @@ def _kept(plan: Plan, before: State) -> str:
     return "keep: it has written, and rolls back" if keep and live and before.run.has_written else ""
 
 
+def _asking(before: State) -> str:
+    """A confirmation says what would be undone and what would stay."""
+    unseen = [step.number for step in before.run.forward if step.to_undo and step.window == "ask"]
+    return f"until when: asked without a look at {unseen}" if unseen else ""
+
+
+def _abandoning(before: State) -> str:
+    """Somebody gave an undo up; one that came too late was not given up."""
+    answered = any(step.answer == "abandon" for step in before.run.undos)
+    given_up = any(
+        step.state is StepState.CANCELLED and not before.run.steps[(step.undoes or 0) - 1].closed(NOW)
+        for step in before.run.undos
+    )
+    return "" if answered or given_up else "the end: abandoned by nobody"
+
+
 def _undo_sent(before: State, undo: StepView) -> str:
     run = before.run
+    write = run.steps[(undo.undoes or 0) - 1]
+    if undo.state not in IN_FLIGHT and write.closed(NOW):
+        return f"until when: undo {undo.number} was sent too late"
+    if undo.state not in IN_FLIGHT and write.window == "ask":
+        return f"until when: undo {undo.number} was sent without a look"
     if run.state not in RUN_BACKWARD:
         return f"order: undo {undo.number} was sent by a run that is {run.state}"
     if run.rollback == "ordered":
@@ -180,11 +210,15 @@ def _undoing(before: State, action: Undo) -> str:
     write = run.steps[action.step - 1]
     if write.undoes is not None:
         return f"an undo is undone: {write.number}"
+    if write.closed(NOW) or write.window == "ask":
+        return f"until when: {write.number} is to be undone, and it is too late or was not looked at"
     if write.replayed:
         return f"replayed: {write.number} was done by another run, and is undone by this one"
     undone = {step.undoes for step in run.undos}
     later = [
-        s.number for s in run.forward if s.number > write.number and s.to_undo and s.number not in undone
+        s.number
+        for s in run.forward
+        if s.number > write.number and _left_to_undo(s) and s.number not in undone
     ]
     if later:
         return f"order: {write.number} is undone before {later}"
@@ -194,6 +228,14 @@ def _undoing(before: State, action: Undo) -> str:
             return f"order: {write.number} is undone while undo {open_undos} is under way"
         return _others_in_flight(before, 0)
     return ""
+
+
+def _held_up(run: RunView) -> bool:
+    """A best-effort run that stops waits for a doubt, and has not undone the rest meanwhile."""
+    undone = {step.undoes for step in run.undos}
+    left = any(_left_to_undo(step) and step.number not in undone for step in run.forward)
+    stops = run.cancelled or run.gave_up or run.state in RUN_BACKWARD
+    return run.rollback == "best_effort" and run.mode == "atomic" and stops and left
 
 
 def broken_at_rest(core: Core, state: State, wait: Wait) -> str:
@@ -208,6 +250,8 @@ def broken_at_rest(core: Core, state: State, wait: Wait) -> str:
     busy = any(step.check == "busy" for step in run.steps)
     if wait.on == "time" and not busy and (wait.until is None or wait.until <= NOW):
         return "stuck: waits for a time that does not come"
+    if _held_up(run):
+        return "best effort: a doubt holds up what was done before it"
     if wait.on == "agent" and not run.opened:
         return "stuck: waits for an agent that is done"
     rest = AT_REST[wait.on][run.state in RUN_BACKWARD]

@@ -14,7 +14,7 @@ from runs.states import StepState
 from runs.view import StepView
 from tests.model.explorer import REAL, explore
 from tests.model.loop import Core, Plan
-from tests.model.plans import FORGETFUL, SAFE_UNDO, SIMPLE_UNDO, steps
+from tests.model.plans import FOR_A_WHILE, FORGETFUL, SAFE_UNDO, SIMPLE_UNDO, steps
 from tests.model.variants import Edit, core_with
 
 CHARGE = Plan(steps("undo"), undos=SIMPLE_UNDO)
@@ -24,6 +24,8 @@ FORGOTTEN = Plan((FORGETFUL[:1],), undos=SIMPLE_UNDO, faults=4)
 TWO = Plan(steps("undo", "undo"), undos=SIMPLE_UNDO, faults=3)
 IN_ORDER = Plan(steps("undo", "undo"), undos=SIMPLE_UNDO, rollbacks=("ordered",), faults=3)
 BEST_EFFORT = Plan(steps("undo", "undo"), undos=SIMPLE_UNDO, rollbacks=("best_effort",), faults=3)
+FOR_A_TIME, UNTIL_COLLECTED = (Plan(((tool,),), undos=SIMPLE_UNDO, faults=3) for tool in FOR_A_WHILE)
+THEN_CONFIRMED = Plan((FOR_A_WHILE[1:], *steps("no_undo+confirm")), undos=SIMPLE_UNDO, faults=1)
 PROVEN_UNDO = Plan(steps("undo"), undos=SAFE_UNDO)
 
 
@@ -135,7 +137,10 @@ def test_without_late_outcomes_being_believed_only_where_proven_an_undo_is_assum
 
 def test_without_the_question_a_write_leaves_unapproved() -> None:
     edits = [
-        core('    if step.check == "ask":\n        return Ask(step.number, "confirm")\n', ""),
+        core(
+            '    if step.check == "ask":\n        return _ask_until_when(run) or Ask(step.number, "confirm")\n',
+            "",
+        ),
         core('if step.check == "allowed" else Check', "if step.check else Check"),
     ]
     without(Plan(steps("undo+confirm"), faults=2), *edits, breaks="approved")
@@ -208,8 +213,8 @@ def test_without_keep_a_run_undoes_what_it_was_to_keep() -> None:
 def test_without_in_flight_first_a_write_is_undone_beside_one_in_doubt() -> None:
     edits = [
         core(
-            "    if step and step.state in IN_FLIGHT:",
-            "    if step and step.state in IN_FLIGHT and not run.cancelled:",
+            "IN_FLIGHT and not _undone_apart(run):",
+            "IN_FLIGHT and not run.cancelled:",
         ),
         core("yield from (step for step in run.forward if step.state in IN_FLIGHT)", "yield from ()"),
     ]
@@ -217,12 +222,12 @@ def test_without_in_flight_first_a_write_is_undone_beside_one_in_doubt() -> None
 
 
 def test_without_in_flight_first_a_call_in_doubt_is_sent_again() -> None:
-    edit = core("    if step and step.state in IN_FLIGHT:", "    if False:")
+    edit = core("    if step and step.state in IN_FLIGHT and not _undone_apart(run):", "    if False:")
     without(CHARGE, edit, breaks="never twice")
 
 
 def test_without_the_order_the_first_write_is_undone_first() -> None:
-    edit = core("for step in reversed(run.steps) if step.to_undo", "for step in run.steps if step.to_undo")
+    edit = core("for step in reversed(run.steps) if _left", "for step in run.steps if _left")
     without(IN_ORDER, edit, breaks="order")
 
 
@@ -232,7 +237,7 @@ def test_without_the_order_a_write_is_undone_while_a_later_undo_is_stuck() -> No
 
 
 def test_without_the_one_undo_a_write_is_undone_twice() -> None:
-    edit = core("if step.to_undo and not _has_undo(run, step)), None)", "if step.to_undo), None)")
+    edit = core("and not step.closed(run.now) and not _has_undo(run, step)", "and not step.closed(run.now)")
     without(BEST_EFFORT, edit, breaks="never undone twice")
 
 
@@ -253,7 +258,7 @@ def test_without_a_new_doubt_an_unproven_undo_that_is_sent_again_counts_as_off_t
 
 def test_without_the_abandoned_undo_a_run_says_that_all_is_undone() -> None:
     edit = core(
-        "    if any(step.state is StepState.CANCELLED for step in run.undos):\n"
+        "    if any(_abandoned(run, step) for step in run.undos):\n"
         "        return Finish(RunState.ABANDONED)\n",
         "",
     )
@@ -263,6 +268,54 @@ def test_without_the_abandoned_undo_a_run_says_that_all_is_undone() -> None:
 def test_without_its_own_answer_an_abandoned_undo_ends_the_others() -> None:
     edit = core('if step.answer == "abandon" and run.rollback == "ordered":', 'if step.answer == "abandon":')
     without(BEST_EFFORT, edit, breaks="the end: abandoned")
+
+
+def test_without_undoing_apart_a_doubt_holds_up_what_was_done_before_it() -> None:
+    edit = core("and not _undone_apart(run):", "and True:")
+    without(BEST_EFFORT, edit, breaks="best effort")
+
+
+# Until when -----------------------------------------------------------------------------------------------------
+
+
+def test_without_its_window_a_write_is_undone_too_late() -> None:
+    edit = core("return step.to_undo and not step.closed(run.now) and not", "return step.to_undo and not")
+    without(FOR_A_TIME, edit, breaks="until when")
+
+
+def test_without_asking_until_when_a_write_is_undone_too_late() -> None:
+    edit = core(
+        'return LookUp(last.number) if last.window == "ask" else Undo(last.number)',
+        "return Undo(last.number)",
+    )
+    without(UNTIL_COLLECTED, edit, breaks="until when")
+
+
+def test_without_its_window_an_undo_is_tried_again_too_late() -> None:
+    edit = core(
+        "return Settle(undo.number, StepState.CANCELLED) if write.closed(run.now) else None", "return None"
+    )
+    without(FOR_A_TIME, edit, breaks="until when")
+
+
+def test_without_asking_until_when_an_undo_is_tried_again_too_late() -> None:
+    edit = core('    if write.window == "ask":\n        return LookUp(write.number)\n', "")
+    without(UNTIL_COLLECTED, edit, breaks="until when")
+
+
+def test_without_asking_until_when_a_question_says_what_is_not_so() -> None:
+    edit = core(
+        'return _ask_until_when(run) or Ask(step.number, "confirm")', 'return Ask(step.number, "confirm")'
+    )
+    without(THEN_CONFIRMED, edit, breaks="until when")
+
+
+def test_without_its_window_an_undo_that_came_too_late_counts_as_abandoned() -> None:
+    edit = core(
+        "return undo.state is StepState.CANCELLED and not write.closed(run.now)",
+        "return undo.state is StepState.CANCELLED",
+    )
+    without(FOR_A_TIME, edit, breaks="the end: abandoned by nobody")
 
 
 # What counts as a write to undo (runs/view.py) ----------------------------------------------------------------

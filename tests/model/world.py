@@ -30,6 +30,8 @@ class Tool:
     honours_keys: bool = False
     confirm: bool = False
     retention: int = 0  # ticks that the service remembers a key; 0: for ever
+    window: int = 0  # ticks after the first sending in which it can be undone; 0: for ever
+    asked: bool = False  # a tool says whether it can be undone still
 
 
 class Key(NamedTuple):
@@ -45,6 +47,7 @@ class Key(NamedTuple):
         int, ...
     ] = ()  # ticks left to calls of a worker that has lost the run and does not know yet
     reports: tuple[str, ...] = ()  # what such workers have heard, and have not written down yet
+    shut: bool = False  # nothing undoes it any more, as its tool says when it is asked
 
 
 class Answered(NamedTuple):
