@@ -32,6 +32,11 @@ LOOKED_UP = {
     "cannot_say": "it cannot say",
     "failed": "the lookup failed",
 }
+WINDOWS = {
+    "open": "it can still be undone",
+    "closed": "nothing undoes it any more",
+    "failed": "until when it can be undone is not known",
+}
 
 
 @dataclass(frozen=True)
@@ -110,6 +115,9 @@ class Trace:
                 said = LOOKED_UP.get(data["said"], data["said"])
                 detail = f" ({data['error']})" if data.get("error") else ""
                 yield "reconcile", f"{_named(step)} -> {said}{detail}"
+            case "step.window":
+                until = f", until {data['until']}" if data.get("until") else ""
+                yield "reconcile", f"{_named(step)} -> {WINDOWS[data['said']]}{until}"
             case "step.refused":
                 yield "check", f"{step.tool} refused ({step.error_class})"
             case "step.undo_not_possible":

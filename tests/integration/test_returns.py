@@ -94,15 +94,27 @@ def test_more_than_was_paid_is_not_refunded(books: httpx.Client) -> None:
     assert _seen(books) == ("0.00",)
 
 
-def test_a_pickup_that_was_collected_cannot_be_cancelled_and_a_person_is_asked(books: httpx.Client) -> None:
+def test_a_pickup_that_was_collected_is_left_as_it_is_and_the_reply_says_since_when(
+    books: httpx.Client,
+) -> None:
     run = start_flow(WHOLE)
     advance(run.pk)
     answer(run, "approve")
     books.post("/returns/RL-7734/collect").raise_for_status()
+    run = carry_out(answer(run, "cancel_all"))
+    assert (run.state, _seen(books)) == ("rolled_back", ("collected", "0.00"))
+    assert "Not undoable, and left as they are: start_return (could be undone until " in reply(run)
+    assert [change for change in on_the_books(books, run) if "cancel" in change] == []
+
+
+def test_a_pickup_that_is_collected_while_it_is_cancelled_is_a_persons_matter(books: httpx.Client) -> None:
+    run = start_flow(WHOLE, {"cancel_return": "refused"})
+    advance(run.pk)
+    answer(run, "approve")
     run = carry_out(answer(run, "cancel_all"), until=["stuck"])
     assert question(run).question.startswith("Undoing start_return failed after 4 tries")
     run = answer(run, "abandon", reason="the parcel is on its way back")
-    assert (run.state, _seen(books)) == ("abandoned", ("collected", "0.00"))
+    assert (run.state, _seen(books)) == ("abandoned", ("open", "0.00"))
 
 
 def test_an_order_status_asks_nobody_and_changes_nothing(books: httpx.Client) -> None:
