@@ -5,6 +5,7 @@ from typing import Any
 
 from django.conf import settings
 
+from runs import rewind
 from runs.actions import HandOver, RollBack, Wait
 from runs.agentfile import AgentSpec
 from runs.models import Message, Step
@@ -69,6 +70,8 @@ def finish(held: Held, state: RunState, spec: AgentSpec) -> None:
     text = reply(held.run, held.steps, spec, state, held.now)
     summary = held.run.rewound_at is not None
     Message.objects.create(thread=held.run.thread, run=held.run, role="agent", text=text, summary=summary)
+    if state is RunState.ABANDONED:
+        rewind.refuse(held, spec)
     if state in (RunState.HANDED_OVER, RunState.ABANDONED):
         kind = held.run.stop["kind"] if held.run.stop else ""
         open_ticket(held, "undo_stuck" if state is RunState.ABANDONED else REASONS.get(kind, kind))

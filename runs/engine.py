@@ -235,12 +235,12 @@ def _record(held: Held, action: Action, spec: AgentSpec) -> None:
             add_undo(held, held.step(number), spec)
         case RollBack():
             stop(held, action)
-            change(held, held.run, undo_requested_at=None)
+            change(held, held.run, undo_requested_at=None, rewound_at=None)
             revive_undos(held)
             move_run(held, RunState.ROLLING_BACK, why=held.run.stop)
         case Rewind():
             faults.reach("rewind")
-            rewind.rewind(held)
+            rewind.rewind(held, spec)
 
 
 def _wake(held: Held) -> None:

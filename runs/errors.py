@@ -12,6 +12,7 @@
         ├── NotFound               404
         ├── Conflict               409
         │   ├── ThreadBusy  AlreadyAnswered  DigestMismatch  RunLeased  RunClosed  NotSettledYet
+        │   └── RewindWithPendingCompensation
         └── Gone                   410
     LeaseLost                      (BaseException) this worker no longer holds the run
 
@@ -168,6 +169,13 @@ class RunClosed(Conflict):
 
     type = "run-closed"
     title = "The run is closed"
+
+
+class RewindWithPendingCompensation(Conflict):
+    """Something is left to undo: the model's memory is not rewound before that is done."""
+
+    type = "rewind-with-pending-compensation"
+    title = "Something is left to undo"
 
 
 class Gone(Problem):

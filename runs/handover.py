@@ -13,8 +13,8 @@ from django.utils import timezone
 from pydantic import BaseModel
 
 from runs.agentfile import AgentSpec, agent
-from runs.models import Run, Step
 from runs.loading import closes_at, undoable
+from runs.models import Run, Step
 from runs.replies import sentence
 from runs.states import StepState
 from runs.tools import windows

@@ -138,6 +138,8 @@ class Trace:
                 yield "note", f"{event.actor} asks to cancel the run"
             case "run.rewound":
                 yield "note", "the model's memory was rewound"
+            case "run.rewind_refused":
+                yield "note", f"the model's memory was not rewound: {data['reason']}"
             case "run.gave_up":
                 yield "note", f"not resumed: its recovery is {data['recovery']}"
             case "handover.opened":

@@ -22,6 +22,7 @@ TOLD = (
     "lease.taken_over",
     "run.cancel_requested",
     "run.rewound",
+    "run.rewind_refused",
     "run.rolling_back",
     *(f"run.{state}" for state in RUN_ENDS),
 )
@@ -147,6 +148,8 @@ def _event(event: Event) -> Entry | None:
     match event.kind:
         case "run.rolling_back" if event.before != RunState.STUCK:
             return Entry(place, at, "The run stopped; the model is not called again", is_note=True)
+        case "run.rewind_refused":
+            return Entry(place, at, "Memory not rewound", ("something is left to undo",))
         case "run.rewound":
             return Entry(place, at, "Memory rewound, one summary added", ("the record keeps every line",))
         case "run.cancel_requested":

@@ -8,6 +8,7 @@ import pytest
 from runs import calls
 from runs.engine import advance
 from runs.models import Attempt, Run
+from runs.rewind import memory
 from runs.tools.dispatch import Outcome, dispatch
 from tests.factories import answer, question, reply, start, states, until
 from tests.world import WORLD
@@ -55,6 +56,8 @@ def test_a_late_success_after_a_person_said_otherwise_is_undone_and_opens_a_tick
     assert (WORLD.calls, run.handover_reason) == (["charge", "refund"], "late_outcome")
     replies = run.messages.filter(role="agent").values_list("text", flat=True)
     assert list(replies)[-1].endswith("Undone, latest first: charge (by refund).")
+    # The first reply said that nothing had been done: the next turn does not read it.
+    assert [message.text for message in memory(run.thread)] == ["charge 1 40.00", list(replies)[-1]]
 
 
 def test_a_late_failure_of_the_only_attempt_settles_it(agent: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,18 @@ from runs import services
 from runs.errors import RunClosed
 from runs.handover import ticket
 from runs.models import Run
-from tests.factories import PERSON, TOOLS, answer, approve_all, make_agent, question, reply, start, states, until
+from tests.factories import (
+    PERSON,
+    TOOLS,
+    answer,
+    approve_all,
+    make_agent,
+    question,
+    reply,
+    start,
+    states,
+    until,
+)
 from tests.world import WORLD
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -67,7 +78,9 @@ def test_a_tool_that_says_it_is_too_late_is_believed(agent: str) -> None:
     WORLD.script = {"mail": ["raises"], "collection": ["open", "closed"]}
     run = approve_all(start(agent, "ship 1, then mail 2"))
     assert WORLD.calls == ["ship", "mail"]
-    assert WORLD.lookups == ["collection of ship"] * 2  # when the mail was asked about, and when the undo was due
+    assert (
+        WORLD.lookups == ["collection of ship"] * 2
+    )  # when the mail was asked about, and when the undo was due
     assert reply(run).endswith(f"Not undoable, and left as they are: {_closed(run, 'ship')}.")
 
 

@@ -54,7 +54,7 @@ def test_a_tool_says_until_when(answer: Window) -> None:
     assert ask_until_when(_asked(answer), Call("k", "ship")) == answer
 
 
-@pytest.mark.parametrize("moment", ["soon", "2026-03-20", datetime(2026, 3, 20), "9999-12-31T23:00:00-05:00"])  # noqa: DTZ001
+@pytest.mark.parametrize("moment", ["soon", "2026-03-20", datetime(2026, 3, 20), "9999-12-31T23:00:00-05:00"])
 def test_a_moment_needs_a_date_a_time_and_a_zone(moment: Any) -> None:
     with pytest.raises(ValueError, match="a date, a time and a zone"):
         until(moment)
