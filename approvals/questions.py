@@ -16,7 +16,7 @@ from approvals.question_page import ANSWER_WORDS, Evidence, Given, Left, PlanRow
 from runs.access import Actor, may_answer
 from runs.agentfile import AgentSpec
 from runs.errors import NotFound
-from runs.loading import undo_of, undoable
+from runs.loading import undo_named, undo_of, undoable
 from runs.models import Attempt, Message, Step
 from runs.replies import still_in_effect
 from runs.states import PARKED, RUN_ENDS, STEP_ENDS, RunState, StepState
@@ -194,10 +194,12 @@ def _undo_of_this(step: Step, spec: AgentSpec) -> UndoWords | None:
 def _result_fields(step: Step, spec: AgentSpec) -> tuple[str, ...]:
     """The fields of the result that the undo needs: asked for when a person says that it happened."""
     tool = spec.catalogue.get(step.tool)
-    if step.asks != "outcome" or tool is None or tool.undo is None or not undo_of(step, tool, spec):
+    undo = undo_named(step, tool)
+    if step.asks != "outcome" or undo is None or not undo_of(step, tool, spec):
         return ()
-    by = spec.tools[tool.undo.tool]
-    sources = [tool.undo.args.get(name, _equal(name, step.args)) for name in by.arguments.model_fields]
+    by = spec.tools.get(undo.tool)
+    names = by.arguments.model_fields if by else undo.args
+    sources = [undo.args.get(name, _equal(name, step.args)) for name in names]
     prefix = "$result."
     return tuple(s.removeprefix(prefix) for s in sources if isinstance(s, str) and s.startswith(prefix))
 
@@ -210,10 +212,11 @@ def why_not_undoable(step: Step, result: dict[str, Any]) -> str:
     """Why the undo of this write could not be bound to the result that a person gave; '' where it can."""
     spec = spec_of(step.run.thread.agent)
     tool = spec.catalogue.get(step.tool)
-    if tool is None or tool.undo is None or not undo_of(step, tool, spec):
+    undo = undo_named(step, tool)
+    if undo is None or not undo_of(step, tool, spec):
         return ""
     try:
-        bind(tool.undo, spec.tools[tool.undo.tool], step.args, result)
+        bind(undo, spec.tools.get(undo.tool), step.args, result)
     except Unbindable as error:
         return str(error).rstrip(".")
     return ""

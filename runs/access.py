@@ -14,6 +14,7 @@ acts as its person and answers what its person may. An agent's token can never a
 from dataclasses import dataclass
 from typing import Any
 
+from runs.agentfile import PROGRAMS
 from runs.models import Step, Token
 
 ROLES = ("support", "lead", "operator", "admin")
@@ -79,8 +80,8 @@ def may_see_agent(actor: Actor, agent: str) -> bool:
 
 
 def may_start(actor: Actor, agent: str) -> bool:
-    """Start a run, propose a call: an agent's token, or a person who tries the agent out."""
-    return may_see_agent(actor, agent) and actor.scope in ("agent", "person")
+    """Start a run, propose a call: an agent's token, or a person who tries the agent out. A saga is its program's."""
+    return may_see_agent(actor, agent) and actor.scope in ("agent", "person") and agent != PROGRAMS
 
 
 def may_answer(actor: Actor, step: Step) -> bool:

@@ -85,13 +85,15 @@ class AgentSpec:
         ]
 
 
+PROGRAMS = "saga"  # as whom programs that are no agents run (runs/programs.py); nobody else starts its runs
 _known: dict[str, AgentSpec] = {}
+_admitted: dict[str, AgentSpec] = {}
 _configured: list[Path] = []
 
 
 def agent(name: str) -> AgentSpec:
     """The agent of this name. Raises NotFound."""
-    found = agents().get(name)
+    found = agents().get(name) or _admitted.get(name)
     if found is None:
         raise NotFound(
             f"There is no agent called {name!r}; there are: {', '.join(sorted(agents())) or 'none'}."
@@ -108,10 +110,17 @@ def agents() -> Mapping[str, AgentSpec]:
     return _known
 
 
+def admit(spec: AgentSpec) -> None:
+    """Have the engine know an agent that has no file. It is not among `agents()`."""
+    _admitted[spec.name] = spec
+
+
 def register(path: Path | str) -> list[AgentSpec]:
     """Read a file and make its agents known. Raises ConfigurationError."""
     specs = read(Path(path))
     for spec in specs:
+        if spec.name in _admitted:
+            raise ConfigurationError(f"{spec.path}: {spec.name} is not a name for an agent; rename it.")
         other = _known.get(spec.name)
         if other and other.path != spec.path:
             raise ConfigurationError(

@@ -12,7 +12,7 @@ from django.conf import settings
 from runs import faults, ledger, outcomes
 from runs.agentfile import AgentSpec
 from runs.endings import open_ticket
-from runs.loading import step_view
+from runs.loading import lookup_of, step_view
 from runs.models import Attempt, Step
 from runs.moves import after_move
 from runs.states import StepState
@@ -115,21 +115,22 @@ def send(held: Held, step: Step, spec: AgentSpec) -> Sending:
     faults.reach("before-intent", step.tool)
     tool, ruling = spec.catalogue[step.tool], held.rulings.pop(step.number)
     attempt = ledger.intend(held, step, step_view(held, step, spec), tool, ruling.version)
-    return Sending(step.number, attempt, tool, step.args, _call(held, step, tool))
+    return Sending(step.number, attempt, tool, step.args, call_of(held, step, tool))
 
 
 def look(held: Held, step: Step, spec: AgentSpec) -> Looking | Timing:
     """What became of a call; of one that was performed: until when it can be undone."""
-    tool = spec.catalogue[step.tool]
-    if step.state == StepState.PERFORMED:
+    tool = spec.catalogue.get(step.tool)
+    if tool and step.state == StepState.PERFORMED:
         asked = spec.catalogue[tool.reversible_until]
-        call = replace(_call(held, step, tool), fault=held.run.faults.get(asked.name, ""))
+        call = replace(call_of(held, step, tool), fault=held.run.faults.get(asked.name, ""))
         return Timing(step.number, asked, call, asked_at=held.now)
-    assert tool.lookup is not None
-    return Looking(step.number, spec.catalogue[tool.lookup], _call(held, step, tool), asked_at=held.now)
+    asked = spec.catalogue[lookup_of(step, tool, spec)]
+    return Looking(step.number, asked, call_of(held, step, tool or asked), asked_at=held.now)
 
 
-def _call(held: Held, step: Step, tool: Tool) -> Call:
+def call_of(held: Held, step: Step, tool: Tool) -> Call:
+    """The next sending of a step, as its tool sees it."""
     assert step.entry is not None
     return Call(
         key=step.entry.key,

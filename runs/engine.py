@@ -15,6 +15,8 @@ import os
 import secrets
 import socket
 import time
+from collections.abc import Callable
+from typing import TypeVar
 
 from django.conf import settings
 from django.db import InterfaceError, OperationalError, connection, transaction
@@ -46,6 +48,7 @@ from runs.parking import ask
 from runs.states import RUN_BACKWARD, RunState, StepState
 from runs.transitions import Held, Overtaken, change, claim, flush, move_run, observe, record
 
+T = TypeVar("T")
 OUTAGE_SECONDS = 60  # for how long a database that went away is waited for
 
 
@@ -69,8 +72,12 @@ def advance(run_id: int, owner: str = "") -> bool:
         return _loop(run_id, owner)
 
 
-def _loop(run_id: int, owner: str) -> bool:
-    held: Held | None = None
+def carry_on(held: Held) -> bool:
+    """The same for a run that this process holds already, and keeps the lease of. False where it lost the run."""
+    return _loop(held.run.pk, held.owner, held)
+
+
+def _loop(run_id: int, owner: str, held: Held | None = None) -> bool:
     job: Job | None = None
     turn_ends = time.monotonic() + settings.TURN_SECONDS
     while True:
@@ -124,36 +131,47 @@ def _forget(held: Held, job: Job | None) -> None:
 def _commit(
     run_id: int, owner: str, held: Held | None, job: Job | None, *, go_on: bool
 ) -> tuple[Held | None, Job | None]:
-    """The one transaction between two calls; where somebody else wrote meanwhile, on the rows as they are now."""
+    """The one transaction between two calls; the first one claims the run."""
+    follows = functools.partial(_what_follows, go_on=go_on)
+    if held is not None:
+        return held, commit(held, follows, job)
+    with transaction.atomic():
+        held = _take(run_id, owner)
+        if held is None:
+            return None, None
+        job = follows(held, agent(held.run.thread.agent))
+        flush(held)
+    return held, job
+
+
+def commit(held: Held, write: Callable[[Held, AgentSpec], T], job: Job | None = None) -> T:
+    """One transaction of a run that is held here: what became of its last call, and what `write` writes.
+
+    Where somebody else wrote meanwhile, it leaves nothing, and is made again on the rows as they are now.
+    """
+    spec = agent(held.run.thread.agent)
     while True:
         try:
-            return _commit_once(run_id, owner, held, job, go_on=go_on)
+            if observe(held) or held.unsure:
+                _read_again(held, spec)
+            with transaction.atomic():
+                if job:
+                    job.record(held, spec)
+                written = write(held, spec)
+                flush(held)
+            return written
         except Overtaken:
-            if held is None or not observe(held):
+            if not observe(held):
                 raise  # nobody else wrote: a guard is wrong
             _forget(held, job)
 
 
-def _commit_once(
-    run_id: int, owner: str, held: Held | None, job: Job | None, *, go_on: bool
-) -> tuple[Held | None, Job | None]:
+def _what_follows(held: Held, spec: AgentSpec, *, go_on: bool) -> Job | None:
     """Where it may not go on, the run is given back for another turn."""
-    if held is not None and (observe(held) or held.unsure):
-        _read_again(held, agent(held.run.thread.agent))
-    with transaction.atomic():
-        held = held or _take(run_id, owner)
-        if held is None:
-            return None, None
-        spec = agent(held.run.thread.agent)
-        if job:
-            job.record(held, spec)
-        if draining.asked() or not go_on:
-            job = None
-            let_go(held)
-        else:
-            job = _decide(held, spec)
-        flush(held)
-    return held, job
+    if draining.asked() or not go_on:
+        let_go(held)
+        return None
+    return _decide(held, spec)
 
 
 def _take(run_id: int, owner: str) -> Held | None:
@@ -167,14 +185,19 @@ def _take(run_id: int, owner: str) -> Held | None:
     spec = agent(held.run.thread.agent)
     if held.run.late:
         absorb_late(held, spec)
+    interrupt(held, spec)
+    if held.taken_from:
+        _consider_giving_up(held, spec)
+    return held
+
+
+def interrupt(held: Held, spec: AgentSpec) -> None:
+    """What is found in flight, and nobody waits for its answer any more, is in doubt."""
     for step in held.steps:
         if step.state == StepState.SENT and not step.doubt:
             found = {"found": step.state, "owner": held.taken_from}
             record(held, "step.interrupted", step, data=found)
             ledger.apply(held, step, outcomes.interrupted(step_view(held, step, spec)))
-    if held.taken_from:
-        _consider_giving_up(held, spec)
-    return held
 
 
 def _consider_giving_up(held: Held, spec: AgentSpec) -> None:

@@ -6,6 +6,10 @@
     │   ├── Unavailable            it never got there; no effect; may be sent again
     │   └── InDoubt                the effect may have happened
     ├── ConfigurationError         an agent file or a tool is wrong: file, line, what to do
+    ├── SagaError                  a program's saga (runs/saga.py)
+    │   ├── SagaStopped            it takes no more steps
+    │   ├── UndoNotBound           a step took effect, and nothing undoes it
+    │   └── UndoFailed             one undo that failed
     └── Problem                    a caller asked for what cannot be; one HTTP status, one stable type
         ├── BadInput               422
         ├── NotAllowed             403
@@ -14,13 +18,15 @@
         │   ├── ThreadBusy  AlreadyAnswered  DigestMismatch  RunLeased  RunClosed  NotSettledYet
         │   └── RewindWithPendingCompensation
         └── Gone                   410
+    UndosFailed                    (ExceptionGroup) every UndoFailed of a saga
     LeaseLost                      (BaseException) this worker no longer holds the run
 
 `LeaseLost` is a BaseException so that a tool's `except Exception` cannot swallow it.
 Standard library only.
 """
 
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from typing import Any, ClassVar, Self
 
 
 class StalwartError(Exception):
@@ -53,6 +59,30 @@ class InDoubt(ToolError):
 
 class ConfigurationError(StalwartError):
     """The configuration is wrong; the message names the file, the line and what to do."""
+
+
+class SagaError(StalwartError):
+    """The saga cannot go on."""
+
+
+class SagaStopped(SagaError):
+    """The saga takes no more steps; what it did is undone."""
+
+
+class UndoNotBound(SagaError):
+    """The step took effect, and what it returned lacks what its undo needs."""
+
+
+class UndoFailed(SagaError):
+    """An undo failed, and a person is asked."""
+
+
+class UndosFailed(ExceptionGroup[UndoFailed]):
+    """Everything of a saga that is not undone, by name."""
+
+    def derive(self, excs: Sequence[UndoFailed]) -> Self:  # type: ignore[override]
+        """A part of it (PEP 654)."""
+        return type(self)(self.message, excs)
 
 
 class LeaseLost(BaseException):

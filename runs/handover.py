@@ -13,7 +13,7 @@ from django.utils import timezone
 from pydantic import BaseModel
 
 from runs.agentfile import AgentSpec, agent
-from runs.loading import closes_at, undoable
+from runs.loading import closes_at, undo_named, undoable
 from runs.models import Run, Step
 from runs.replies import sentence
 from runs.states import StepState
@@ -142,7 +142,7 @@ def _next_action(done: list[Step], not_done: list[Step], spec: AgentSpec) -> str
     """The hints of what was not done, or of the undos of what was."""
     hints = [sentence(_tool(step, spec).if_not_done, "", _values(step)) for step in not_done]
     for step in done:
-        undo = _tool(step, spec).undo
+        undo = undo_named(step, spec.catalogue.get(step.tool))
         if undo and undo.tool in spec.catalogue:
             hints.append(sentence(spec.catalogue[undo.tool].if_not_done, "", _values(step)))
     return ", or ".join(dict.fromkeys(hint for hint in hints if hint))

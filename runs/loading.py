@@ -7,7 +7,7 @@ from runs.agentfile import AgentSpec
 from runs.models import Step
 from runs.states import STEP_ENDS, RunState, StepState
 from runs.tools import windows
-from runs.tools.registry import Tool
+from runs.tools.registry import Tool, Undo, parse_undo
 from runs.transitions import Held
 from runs.view import RunView, StepView
 
@@ -60,12 +60,13 @@ def _step_view(held: Held, step: Step, spec: AgentSpec) -> StepView:
         number=step.number,
         state=StepState(step.state),
         tool=step.tool,
-        writes=tool is None or tool.writes,  # a tool that is gone is taken for the worse
+        # A tool that is gone is taken for the worse; what undoes a write is a write.
+        writes=tool is None or tool.writes or step.undoes_id is not None,
         irreversible=tool is not None and tool.irreversible,
         undo=undo_of(step, tool, spec),
         undoes=step.undoes.number if step.undoes else None,
         retry_safe=tool is not None and tool.retry_safe,
-        lookup=tool is not None and tool.lookup is not None,
+        lookup=bool(lookup_of(step, tool, spec)),
         check=ruling.verdict if ruling else "",
         calls=step.calls,
         budget=step.budget,
@@ -100,9 +101,23 @@ def undo_of(step: Step, tool: Tool | None, spec: AgentSpec) -> str:
 
     It may be too late for it: see `undoable`.
     """
-    if tool is None or tool.undo is None or step.note or tool.undo.tool not in spec.tools:
+    undo = undo_named(step, tool)
+    if undo is None or step.note:
         return ""
-    return tool.undo.tool
+    return undo.tool if step.named or undo.tool in spec.tools else ""
+
+
+def undo_named(step: Step, tool: Tool | None) -> Undo | None:
+    """What undoes this step: as its program named it with the step, or as its tool says."""
+    if step.named:
+        return parse_undo(step.tool, step.named["undo"])
+    return tool.undo if tool else None
+
+
+def lookup_of(step: Step, tool: Tool | None, spec: AgentSpec) -> str:
+    """The tool that says what became of a call of this step; '' where none does, or it is not to be had here."""
+    said = step.named["lookup"] if step.named else tool.lookup if tool else None
+    return said if said and said in spec.catalogue else ""
 
 
 def undoable(step: Step, spec: AgentSpec, now: datetime) -> str:

@@ -186,6 +186,8 @@ class Step(models.Model):
     tool = models.CharField(max_length=100)
     args = models.JSONField()
     text = models.TextField(blank=True)  # the part of the turn that it came from
+    # Of a program's step (runs/saga.py), what it named with it: {undo: {tool: {argument: value}}, lookup, tries}.
+    named = models.JSONField(null=True, blank=True)
     undoes = models.OneToOneField("self", models.PROTECT, null=True, blank=True, related_name="undo")
     entry = models.ForeignKey(
         LedgerEntry, models.PROTECT, null=True, blank=True, related_name="steps", db_index=False

@@ -2,7 +2,7 @@
 
 from runs import ledger, outcomes
 from runs.agentfile import AgentSpec
-from runs.loading import step_view
+from runs.loading import step_view, undo_named
 from runs.models import Step, Thread
 from runs.rulebook import Ruling, check
 from runs.states import UNSENT, EntryState, StepState
@@ -76,11 +76,11 @@ def after_move(held: Held, step: Step) -> None:
 
 def add_undo(held: Held, write: Step, spec: AgentSpec) -> None:
     """Bind the undo of a write and add it as a step; one that cannot be bound is not possible, and says why."""
-    undo = spec.catalogue[write.tool].undo
+    undo = undo_named(write, spec.catalogue.get(write.tool))
     assert undo is not None
     result = write.entry.result if write.entry else None
     try:
-        args = bind(undo, spec.tools[undo.tool], write.args, result)
+        args = bind(undo, spec.tools.get(undo.tool), write.args, result)
     except Unbindable as error:
         change(held, write, note=str(error))
         record(held, "step.undo_not_possible", write, data={"why": str(error)})
@@ -88,17 +88,18 @@ def add_undo(held: Held, write: Step, spec: AgentSpec) -> None:
     step = Step.objects.create(
         run=held.run,
         thread=held.run.thread,
-        number=_next_number(held),
+        number=next_number(held),
         tool=undo.tool,
         args=args,
         undoes=write,
-        budget=UNDO_BUDGET,
+        budget=write.named["tries"] if write.named else UNDO_BUDGET,
     )
     held.append(step)
     record(held, "step.proposed", step, after=StepState.PROPOSED, data={"undoes": write.number})
 
 
-def _next_number(held: Held) -> int:
+def next_number(held: Held) -> int:
+    """The number of the thread's next step. Locks the thread."""
     thread = Thread.objects.select_for_update(no_key=True).get(pk=held.run.thread_id)
     thread.next_step += 1
     thread.save(update_fields=["next_step"])

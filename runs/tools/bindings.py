@@ -13,13 +13,16 @@ class Unbindable(Exception):
     """The undo cannot be bound; the message says which argument, and why."""
 
 
-def bind(undo: Undo, tool: Tool, args: Mapping[str, Any], result: Any) -> dict[str, Any]:
+def bind(undo: Undo, tool: Tool | None, args: Mapping[str, Any], result: Any) -> dict[str, Any]:
     """The validated arguments of the undo `tool` for a write with these `args` and this `result`.
 
     A named source must be there; an argument without one takes the equal name of the result, then of the
-    arguments, then its own default. Raises Unbindable.
+    arguments, then its own default. Where the tool is not to be had here, what is named is bound, and the check
+    says the rest. Raises Unbindable.
     """
     bound: dict[str, Any] = {}
+    if tool is None:
+        return {name: _named(undo, name, args, result) for name in undo.args}
     for name, field in tool.arguments.model_fields.items():
         value = source(undo.args[name], args, result) if name in undo.args else _equal(name, args, result)
         if value is not MISSING:
@@ -30,6 +33,13 @@ def bind(undo: Undo, tool: Tool, args: Mapping[str, Any], result: Any) -> dict[s
         return tool.validate(bound)
     except BadInput as error:
         raise Unbindable(str(error)) from None
+
+
+def _named(undo: Undo, name: str, args: Mapping[str, Any], result: Any) -> Any:
+    value = source(undo.args[name], args, result)
+    if value is MISSING:
+        raise Unbindable(f"{undo.tool}: {name} <- {undo.args[name]}")
+    return value
 
 
 def _equal(name: str, args: Mapping[str, Any], result: Any) -> Any:

@@ -40,21 +40,27 @@ def dispatch(tool: Tool, args: dict[str, Any], call: Call) -> Outcome:
     """
     try:
         result = tool.run(args, call)
-    except Refused as error:
-        return _failed(Verdict.REFUSED, error, error.cause)
-    except Unavailable as error:
-        return _failed(Verdict.UNAVAILABLE, error, error.cause)
-    except InDoubt as error:
-        return _failed(Verdict.IN_DOUBT, error, error.cause)
-    except (TimeoutError, ConnectionError, httpx.TransportError) as error:
-        return _lost(error, call)
     except Exception as error:  # noqa: BLE001 (whatever a tool raises is an outcome)
-        verdict = Verdict.IN_DOUBT if call.left else Verdict.RAISED
-        return _failed(verdict, error)
-    return _performed(tool, result)
+        return failed(error, call)
+    return performed(tool, result)
 
 
-def _performed(tool: Tool, result: Any) -> Outcome:
+def failed(error: Exception, call: Call) -> Outcome:
+    """What it says of a call's effect that it raised this."""
+    match error:
+        case Refused():
+            return _failed(Verdict.REFUSED, error, error.cause)
+        case Unavailable():
+            return _failed(Verdict.UNAVAILABLE, error, error.cause)
+        case InDoubt():
+            return _failed(Verdict.IN_DOUBT, error, error.cause)
+        case TimeoutError() | ConnectionError() | httpx.TransportError():
+            return _lost(error, call)
+    return _failed(Verdict.IN_DOUBT if call.left else Verdict.RAISED, error)
+
+
+def performed(tool: Tool, result: Any) -> Outcome:
+    """What a call that returned this did."""
     try:
         return Outcome(Verdict.PERFORMED, as_json(result))
     except ValueError as error:

@@ -4,6 +4,7 @@ The decorator leaves the function as it is and hangs a `Tool` on it; an agent fi
 its modules into a catalogue (runs/agentfile.py).
 """
 
+import asyncio
 import dataclasses
 import inspect
 import types
@@ -15,7 +16,7 @@ from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, WithJsonSchema, create_model
 
 from runs.digest import canonical, jsonable, sha256
-from runs.errors import BadInput, ConfigurationError
+from runs.errors import BadInput, ConfigurationError, InDoubt
 
 F = TypeVar("F", bound=Callable[..., Any])
 MONEY = {"type": "string", "pattern": r"^-?\d+(\.\d+)?$", "examples": ["40.00"]}
@@ -126,10 +127,36 @@ class Tool:
             return False
 
     def run(self, args: dict[str, Any], call: Call) -> Any:
-        """Call the function with validated arguments; the result is JSON. What the tool raises goes through."""
+        """Call the function with validated arguments; the result is JSON. What the tool raises goes through.
+
+        An `async def` is carried out in an event loop of its own.
+        """
+        return finished(self.invoke(args, call))
+
+    def invoke(self, args: dict[str, Any], call: Call) -> Any:
+        """The same, but that of an `async def` it is what is to be awaited."""
         model = self.arguments.model_validate(args)
         values = {name: getattr(model, name) for name in type(model).model_fields}
         return self.function(call, **values) if self.wants_call else self.function(**values)
+
+
+def finished(result: Any) -> Any:
+    """What a call returned, once all of it has run. Raises what it raises, and TypeError for a generator."""
+    refuse_unrun(result)
+    if not inspect.iscoroutine(result):
+        return result
+    try:
+        return asyncio.run(result)
+    except asyncio.CancelledError as error:  # its own doing: nobody cancels this loop from outside
+        raise InDoubt("The call was cancelled in the middle.", cause="CancelledError") from error
+
+
+def refuse_unrun(result: Any) -> None:
+    """A generator has not run: what it would do has not been done. Raises TypeError."""
+    if inspect.isgenerator(result) or inspect.isasyncgen(result):
+        raise TypeError(
+            "The function is a generator: nothing of it has run. Return what it makes, all at once."
+        )
 
 
 def _invalid(tool: str, error: ValidationError) -> BadInput:

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from runs.agentfile import AgentFile, AgentSpec, agent
 from runs.errors import NotFound
-from runs.loading import closes_at, undo_of
+from runs.loading import closes_at, undo_named, undo_of
 from runs.models import Step
 from runs.replies import sentence
 from runs.states import StepState
@@ -95,25 +95,27 @@ def result_text(step: Step, spec: AgentSpec) -> str:
 def undo_words(step: Step, spec: AgentSpec) -> UndoWords:
     """What undoes this write, with its arguments bound as far as the write's result is known."""
     tool = spec.catalogue.get(step.tool)
-    if tool is None:
+    undo = undo_named(step, tool)
+    if tool is None and not step.named:
         return UndoWords(why_not=f"{step.tool} is no longer a tool of {spec.name}")
     if step.note:
         return UndoWords(why_not=f"it cannot be undone: {step.note}")
-    if tool.undo is None:
+    if undo is None:
         return UndoWords(why_not="nothing undoes it")
     if not undo_of(step, tool, spec):
-        return UndoWords(why_not=f"{tool.undo.tool} would undo it, and is not a tool of {spec.name}")
+        return UndoWords(why_not=f"{undo.tool} would undo it, and is not a tool of {spec.name}")
     closes = closes_at(step, tool)
     if closes and timezone.now() >= closes and step.state != StepState.UNDONE:
         return UndoWords(why_not=f"it could be undone until {clock(closes)}")
-    until = clock(closes) if closes else windows.words(tool.reversible_until)
-    return replace(_bound(step, tool.undo, spec.tools[tool.undo.tool]), until=until)
+    until = clock(closes) if closes else windows.words(tool.reversible_until) if tool else ""
+    return replace(_bound(step, undo, spec.tools.get(undo.tool)), until=until)
 
 
-def _bound(step: Step, undo: Undo, by: Tool) -> UndoWords:
+def _bound(step: Step, undo: Undo, by: Tool | None) -> UndoWords:
     known = step.state in (StepState.PERFORMED, StepState.UNDONE)
     if not known:
-        return UndoWords(undo.tool, tuple(_promised(name, undo, step) for name in by.arguments.model_fields))
+        names = by.arguments.model_fields if by else undo.args
+        return UndoWords(undo.tool, tuple(_promised(name, undo, step) for name in names))
     try:
         args = bind(undo, by, step.args, step.entry.result if step.entry else None)
     except Unbindable as error:

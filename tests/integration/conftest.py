@@ -1,10 +1,12 @@
 """The integration tests start from an empty world and short pauses."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests import boxes
 from tests.factories import make_agent
 from tests.world import WORLD
 
@@ -20,3 +22,11 @@ def _short_pauses(settings: Any) -> None:
 def agent(tmp_path: Path) -> str:
     """An agent over the small world: atomic, ordered."""
     return make_agent(tmp_path)
+
+
+@pytest.fixture
+def boxes_world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The world of the tests' programs, empty, where nothing fails."""
+    monkeypatch.setenv("BOXES", str(tmp_path / "boxes"))
+    yield
+    boxes.FAILS.clear()
