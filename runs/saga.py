@@ -14,7 +14,7 @@ import inspect
 import os
 import sys
 import threading
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -195,8 +195,8 @@ class Saga:
 
     @overload
     def __call__(
-        self, function: Callable[Concatenate["AsyncSaga", P], Awaitable[T]]
-    ) -> Callable[P, Awaitable[T]]: ...
+        self, function: Callable[Concatenate["AsyncSaga", P], Coroutine[Any, Any, T]]
+    ) -> Callable[P, Coroutine[Any, Any, T]]: ...
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Each call of the function is a saga of its own, which is its first argument.

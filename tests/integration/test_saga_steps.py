@@ -184,7 +184,7 @@ def test_a_step_in_doubt_is_looked_up_where_it_can_be() -> None:
 def test_a_lookup_that_is_not_to_be_had_here_leaves_it_to_a_person() -> None:
     run = died()
     last = run.steps.get(tool="dns")
-    Step.objects.filter(pk=last.pk).update(state="sent", named=last.named | {"lookup": "gone.find"})
+    Step.objects.filter(pk=last.pk).update(state="sent", named={**(last.named or {}), "lookup": "gone.find"})
     recover()
     assert question(run).question == "Did dns take effect? It was being sent when the run stopped."
     assert world() == [*DONE[:2], "deprovision box-s"]
@@ -194,7 +194,7 @@ def test_an_undo_that_is_not_to_be_had_here_waits_for_a_person_and_is_not_given_
     run = died()
     last = run.steps.get(tool="dns")
     Step.objects.filter(pk=last.pk).update(
-        named=last.named | {"undo": {"gone.del_dns": {"box": "$args.box"}}}
+        named={**(last.named or {}), "undo": {"gone.del_dns": {"box": "$args.box"}}}
     )
     recover()
     stuck = question(run)

@@ -123,7 +123,9 @@ def test_a_ticket_says_until_when(tmp_path: Path) -> None:
     agent = make_agent(tmp_path, "keeper", [*TOOLS, "book", "hold", "ship", "unbook"], runs="keep")
     WORLD.script = {"mail": ["raises"]}
     run = approve_all(start(agent, f'ship 1, then hold 2 until "{_until(0.5)}", then book 3, then mail 4'))
-    at = run.steps.get(tool="book").entry.first_sent_at + timedelta(seconds=1)
+    sent_at = run.steps.get(tool="book").sent_at
+    assert sent_at is not None
+    at = sent_at + timedelta(seconds=1)
     shown = [line["reversible"] for line in ticket(run)["completed"]]
     assert (shown[0], shown[2]) == ("until collection", f"until {timezone.localtime(at):%H:%M:%S}")
     time.sleep(1.1)
@@ -134,4 +136,4 @@ def test_the_record_says_that_it_was_looked_at(agent: str) -> None:
     WORLD.script = {"collection": ["closed"]}
     run = answer(start(agent, "ship 1, then mail 2"), "approve")
     line = run.events.get(kind="step.window")
-    assert (line.data["said"], line.step.tool) == ("closed", "ship")
+    assert (line.data["said"], line.step_id) == ("closed", run.steps.get(tool="ship").pk)
