@@ -10,8 +10,6 @@ from runs.tools.bindings import Unbindable, bind
 from runs.tools.registry import Tool
 from runs.transitions import ENGINE, Held, change, move_step, record
 
-UNDO_BUDGET = 4  # an undo has four sends in all
-
 
 def check_step(held: Held, step: Step, spec: AgentSpec) -> None:
     tool = spec.catalogue.get(step.tool)
@@ -92,7 +90,7 @@ def add_undo(held: Held, write: Step, spec: AgentSpec) -> None:
         tool=undo.tool,
         args=args,
         undoes=write,
-        budget=write.named["tries"] if write.named else UNDO_BUDGET,
+        budget=write.named["tries"] if write.named else outcomes.UNDO_SENDS,
     )
     held.append(step)
     record(held, "step.proposed", step, after=StepState.PROPOSED, data={"undoes": write.number})
@@ -124,5 +122,5 @@ def revive_undos(held: Held) -> None:
     """An abandoned undo is tried anew when an operator asks for the undo after all."""
     for step in held.steps:
         if step.undoes_id and step.state == StepState.CANCELLED:
-            budget = step.calls + UNDO_BUDGET
+            budget = step.calls + outcomes.UNDO_SENDS
             move_step(held, step, StepState.PROPOSED, budget=budget, due_at=None, doubt="", said="")

@@ -12,6 +12,7 @@ from runs.view import StepView
 
 Changes = dict[str, Any]
 LOOKUP_TRIES = 4
+UNDO_SENDS = 4  # in all, unless a person asks for more
 
 
 def back_off(calls: int, first: timedelta) -> timedelta:
@@ -84,10 +85,15 @@ def looked_up(step: StepView, answer: str, now: datetime, pause: timedelta) -> C
 
 
 def interrupted(step: StepView) -> Changes:
-    """Found `sent` by a worker that took the run over: a read runs again, anything else is in doubt."""
+    """Found `sent` by a worker that took the run over: a read runs again, anything else is in doubt.
+
+    An undo that may be repeated has a call left for that, where it was to be tried once only (a saga's).
+    """
     if not step.writes:
         return {"state": StepState.APPROVED}
-    return {"doubt": step.doubt or "interrupted"}
+    doubt: Changes = {"doubt": step.doubt or "interrupted"}
+    again = step.undoes and step.retry_safe and step.calls < UNDO_SENDS
+    return doubt | {"budget": max(step.budget, step.calls + 1)} if again else doubt
 
 
 def settled(step: StepView, state: StepState) -> Changes:

@@ -27,6 +27,13 @@ def world() -> list[str]:
     return [" ".join(line.split()[:2]) for line in path.read_text().splitlines()] if path.exists() else []
 
 
+def _done_under(key: str) -> list[str]:
+    """What was done under a key."""
+    path = Path(os.environ["BOXES"])
+    lines = path.read_text().splitlines() if path.exists() else []
+    return next((line.split() for line in lines if line.endswith(f" {key}")), [])
+
+
 def provision(size: str = "s") -> dict[str, Any]:
     """A program's own function: no tool."""
     act("provision", size)
@@ -56,9 +63,10 @@ def deprovision(box: str) -> None:
 
 
 @tool(writes=True, retry_safe=True)
-def del_dns(box: str) -> None:
-    """Undoes add_dns."""
-    act("del_dns", box)
+def del_dns(call: Call, box: str) -> None:
+    """Undoes add_dns; the zone honours keys."""
+    if not _done_under(call.key):
+        act("del_dns", box, call.key)
 
 
 @tool(writes=True)
@@ -76,8 +84,7 @@ async def cool_later(box: str) -> None:
 @tool
 def find_box(key: str) -> Answer:
     """Says whether a box was provisioned under this key."""
-    lines = Path(os.environ["BOXES"]).read_text().splitlines() if Path(os.environ["BOXES"]).exists() else []
-    found = next((line.split() for line in lines if line.endswith(f" {key}")), None)
+    found = _done_under(key)
     return happened({"id": f"box-{found[1]}"}) if found else did_not_happen()
 
 

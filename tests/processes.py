@@ -129,9 +129,13 @@ class Processes:
 
     def start(self, *arguments: str, **settings: str) -> Started:
         """`stalwart <arguments>`."""
+        return self.python("stalwart_site.cli", *arguments, **settings)
+
+    def python(self, module: str, *arguments: str, **settings: str) -> Started:
+        """`python -m module <arguments>`."""
         output = tempfile.TemporaryFile()  # noqa: SIM115 (closed by `end`)
         process = subprocess.Popen(
-            [sys.executable, "-m", "stalwart_site.cli", *arguments],
+            [sys.executable, "-m", module, *arguments],
             env=self._environment | settings,
             stdin=subprocess.DEVNULL,
             stdout=output,

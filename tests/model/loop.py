@@ -121,6 +121,7 @@ class Plan:
     faults: int = -1  # how many may happen; -1: any number
     best_effort_faults: int = -1  # how many may happen from a best-effort rollback on
     truthful: bool = True
+    tries: int = UNDO_BUDGET  # calls of an undo, in all
     undos: tuple[Tool, ...] = tuple(world.undo_tools())
 
     def __str__(self) -> str:
@@ -462,7 +463,7 @@ def _undo(plan: Plan, state: State, write: StepView) -> Iterator[Move]:
             undoes=write.number,
             retry_safe=tool.retry_safe,
             lookup=tool.lookup,
-            budget=UNDO_BUDGET,
+            budget=plan.tries,
         )
         after = state._replace(run=with_steps(run, (*run.steps, step)), keys=(*state.keys, Key()))
         yield Move(f"engine undoes {write.number} by {tool.name} as {step.number}", after)

@@ -50,6 +50,15 @@ ONE_STEP = {
     "an action that another run may have done": Plan((PLAIN,), keys="action", faults=3),
     "people who say what is not so": Plan((PLAIN,), truthful=False, faults=3),
     "undone for a while": Plan((FOR_A_WHILE,), undos=BOTH_UNDOS, faults=2),
+    "a program's, its undo tried once": Plan(
+        (tools("undo", "undo+lookup"),),
+        modes=("atomic",),
+        rollbacks=("best_effort",),
+        opened=True,
+        recoveries=("compensate",),
+        tries=1,
+        faults=2,
+    ),
 }
 TWO_STEPS = {
     "every kind of tool, undone in order": Plan((PLAIN, PLAIN), rollbacks=("ordered",)),
