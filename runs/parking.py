@@ -133,7 +133,9 @@ def _stuck(held: Held, step: Step, spec: AgentSpec) -> str:
     ruling = held.rulings.get(step.number)
     refused = ruling.rule if ruling and ruling.verdict == "refused" else ""
     cause = refused or step.error_class or "it did not take effect"
-    left = [w for w in still_in_effect(held.steps, spec) if undoable(w, spec, held.now)]
+    left = [
+        w for w in still_in_effect(held.steps, spec) if w.pk == step.undoes_id or undoable(w, spec, held.now)
+    ]
     return (
         f"Undoing {write} failed after {step.calls} tries ({cause}). {len(left)} step(s) still need undoing."
     )

@@ -3,6 +3,7 @@
 The tools are real tools, run by the real engine on the real database; only the services are made up.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
@@ -20,6 +21,8 @@ class World:
     effects: dict[str, str] = field(default_factory=dict)  # key -> tool, in the order in which they landed
     script: dict[str, list[str]] = field(default_factory=dict)
     lookups: list[str] = field(default_factory=list)
+    keys: list[tuple[str, str]] = field(default_factory=list)  # what each call carried: tool, key
+    watch: Callable[[Call], object] | None = None  # looks on, when a call arrives
 
     def reset(self) -> None:
         """A new world."""
@@ -28,6 +31,9 @@ class World:
     def act(self, call: Call, result: Any = None) -> Any:
         """Carry a call out, or fail as the script says."""
         self.calls.append(call.tool)
+        self.keys.append((call.tool, call.key))
+        if self.watch:
+            self.watch(call)
         does = self.script.get(call.tool, [])
         what = does.pop(0) if does else "works"
         if what in ("works", "times out after", "drops"):
