@@ -177,7 +177,13 @@ USE_TZ = True
 
 # --- The engine --------------------------------------------------------------------------------------
 # Agent files this installation serves; each is an agent.yaml.
-_EXAMPLES = ("desk/agent.yaml", "returns/agent.yaml", "returns/atomic.yaml", "resolver/agent.yaml")
+_EXAMPLES = (
+    "desk/agent.yaml",
+    "desk/till.yaml",
+    "returns/agent.yaml",
+    "returns/atomic.yaml",
+    "resolver/agent.yaml",
+)
 AGENT_FILES = [
     Path(path)
     for path in _list("STALWART_AGENTS", ",".join(str(BASE_DIR / "examples" / name) for name in _EXAMPLES))

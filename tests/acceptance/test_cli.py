@@ -110,7 +110,7 @@ def served() -> Iterator[Shell]:
         shell.environment |= {"STALWART_CALL_TIMEOUT_SECONDS": "1", "STALWART_WORKERS": "1"}
         ports = ["--port", str(free_port()), "--services-port", str(free_port())]
         process = subprocess.Popen(
-            [*CLI, "serve", *ports], cwd=ROOT, env=shell.environment, stdout=output, stderr=output
+            [*CLI, "serve", "--empty", *ports], cwd=ROOT, env=shell.environment, stdout=output, stderr=output
         )
         serve = Started(process, output)
         try:
@@ -321,7 +321,7 @@ def test_reset_forgets_runs_and_changes_and_is_for_practice_alone(served: Shell)
     refused = served("reset", "--yes", STALWART_FAULTS="0")
     assert (refused.code, refused.out) == (1, "")
     assert json.loads(served("journal", "R-1").out.splitlines()[0])["kind"] == "run.started"
-    assert served("reset", "--yes").code == 0
+    assert served("reset", "--yes", "--empty").code == 0
     runs, changes = served.all([("runs", "--json"), ("changes",)])
     assert (runs.json(), changes.out) == ([], "0 change(s) in the practice services\n")
     assert served.order("u-17", FAILED_ORDER).out == FAILED_REPLY

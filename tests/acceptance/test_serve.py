@@ -68,7 +68,7 @@ class Serve:
 
 
 def _command(port: int, services_port: int) -> list[str]:
-    options = ["--port", str(port), "--services-port", str(services_port), "--workers", "1"]
+    options = ["--port", str(port), "--services-port", str(services_port), "--workers", "1", "--empty"]
     return [sys.executable, "-m", "stalwart_site.cli", "serve", *options]
 
 

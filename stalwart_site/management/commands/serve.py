@@ -42,6 +42,10 @@ class Command(BaseCommand):
             help="worker processes (default: %(default)s)",
         )
 
+        parser.add_argument(
+            "--empty", action="store_true", help="on a practice machine: do not fill the practice queue"
+        )
+
     def handle(self, *args: Any, **options: Any) -> None:
         # A practice machine, with faults and demo logins, unless STALWART_FAULTS=0 says otherwise.
         settings.FAULTS_ALLOWED = settings.FAULTS_ALLOWED or "STALWART_FAULTS" not in os.environ
@@ -51,6 +55,8 @@ class Command(BaseCommand):
             with House(plan, signals, self._log) as house:
                 if house.open():
                     self._greet(plan)
+                    if settings.FAULTS_ALLOWED and not options["empty"]:
+                        house.fill_practice_queue()
                     house.watch()
                     self.stdout.write("Stopping; a second Ctrl-C hurries.")
         except (HouseError, StateFolderError, EmbeddedPostgresError, DatabaseError) as error:
