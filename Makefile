@@ -8,7 +8,7 @@ COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-ha
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test lint format requirements clean
+.PHONY: help install run test screenshots lint format requirements clean
 
 help: ## show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 24
@@ -28,6 +28,9 @@ lint: $(VENV)/.dev ## every check but the tests
 	$(BIN)/lint-imports
 	$(BIN)/djlint templates --check --lint --quiet
 	$(BIN)/python -W ignore::RuntimeWarning manage.py makemigrations --check --dry-run
+
+screenshots: $(VENV)/.dev ## a picture of every page, into screenshots/; needs chromium
+	@exec $(BIN)/python -m tests.screenshots $(ARGS)
 
 format: $(VENV)/.dev ## rewrite the code as the linters want it
 	$(BIN)/ruff check --fix .

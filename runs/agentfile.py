@@ -60,6 +60,7 @@ class AgentFile(_Strict):
     rollback: Literal["ordered", "best_effort"] = "ordered"
     keys: Literal["step", "action"] = "step"
     confirm: Literal["step", "plan"] = "step"
+    subject: str = ""  # the argument that says what a run is about, such as the order
     tasks: dict[str, TaskSection] = Field(default_factory=dict)
 
 

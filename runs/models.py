@@ -37,7 +37,10 @@ class Thread(models.Model):
     created_at = models.DateTimeField(db_default=Now())
 
     class Meta:
-        indexes: ClassVar = [models.Index(fields=["agent", "user", "-created_at"], name="thread_of_user")]
+        indexes: ClassVar = [
+            models.Index(fields=["agent", "user", "-created_at"], name="thread_of_agent"),
+            models.Index(fields=["user"], name="thread_of_user"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.user} with {self.agent}"
@@ -128,6 +131,8 @@ class Run(models.Model):
                 name="run_alive",
             ),
             models.Index(fields=["ticket"], condition=~Q(ticket=""), name="run_of_ticket"),
+            models.Index(fields=["subject"], condition=~Q(subject=""), name="run_of_subject"),
+            models.Index(fields=["state", "-id"], name="run_by_state"),
             models.Index(fields=["handover_at"], condition=Q(handover_at__isnull=False), name="handed_over"),
         ]
 

@@ -1,7 +1,7 @@
 """Starting a run, proposing its next call, closing it: what an agent does."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
@@ -86,10 +86,19 @@ def start(actor: Actor, thread: Thread, request: RunRequest) -> Run:
     with transaction.atomic():
         locked = Thread.objects.select_for_update(no_key=True).get(pk=thread.pk)
         refuse_if_busy(locked)
-        run = _create_run(actor, locked, spec, request, faults)
+        run = _create_run(
+            actor, locked, spec, replace(request, subject=_subject(request, spec, steps)), faults
+        )
         _append(locked, run, steps)
         queue.nudge(run.pk)
     return run
+
+
+def _subject(request: RunRequest, spec: AgentSpec, steps: Sequence[Proposal]) -> str:
+    """What the run is about: as the caller says, or the first argument that the agent file names for it."""
+    name = spec.file.subject
+    named = (str(step.args[name]) for step in steps if name and step.args.get(name))
+    return request.subject or next(named, "")[:100]
 
 
 def read_turn(spec: AgentSpec, text: str) -> list[Proposal]:
