@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from approvals import handover_views, views
+from approvals import dashboard_views, handover_views, views
 
 urlpatterns = [
     path("", views.needs_you_page, name="needs-you"),
@@ -12,4 +12,5 @@ urlpatterns = [
     path("questions/<int:step_id>/run/", views.question_run, name="question-run"),
     path("handovers/", handover_views.handover_list, name="handovers"),
     path("handovers/<int:run_id>/", handover_views.handover_page, name="handover"),
+    path("dashboard/", dashboard_views.dashboard_page, name="dashboard"),
 ]

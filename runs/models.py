@@ -312,7 +312,10 @@ class Event(models.Model):
 
     class Meta:
         ordering: ClassVar = ["id"]
-        indexes: ClassVar = [models.Index(fields=["run", "id"], name="events_of_run")]
+        indexes: ClassVar = [
+            models.Index(fields=["run", "id"], name="events_of_run"),
+            models.Index(fields=["at"], condition=Q(kind="step.interrupted"), name="interruptions_by_time"),
+        ]
         triggers: ClassVar = [
             pgtrigger.Protect(name="append_only", operation=pgtrigger.Update | pgtrigger.Delete),
         ]
