@@ -45,7 +45,6 @@ CSRF_TRUSTED_ORIGINS = _list("STALWART_ORIGINS")
 INSTALLED_APPS = [
     "runs.apps.RunsConfig",
     "approvals.apps.ApprovalsConfig",
-    "stalwart_site.apps.SiteConfig",
     "django.contrib.admin",
     "django.contrib.auth",
     "django.contrib.contenttypes",
@@ -63,6 +62,7 @@ INSTALLED_APPS = [
     "drf_spectacular_sidecar",
     "pgtrigger",
     "rest_framework",
+    "stalwart_site.apps.SiteConfig",  # after django_q, whose admin it takes away
 ]
 
 MIDDLEWARE = [
