@@ -4,7 +4,11 @@ A nudge carries a run's id and nothing else. Duplicate, late, lost and reordered
 the claim decides. Enqueueing is part of the caller's transaction.
 """
 
+import mmap
+from typing import Any, NamedTuple
+
 from django.db.models.functions import Now
+from django_q.brokers.orm import ORM
 from django_q.models import OrmQ
 from django_q.tasks import async_task
 
@@ -17,3 +21,44 @@ def nudge(run_id: int) -> None:
 def waiting() -> int:
     """How many nudges wait to be taken."""
     return int(OrmQ.objects.filter(lock__lte=Now()).count())
+
+
+# --- What one cluster does with them, for the supervisor that forked it ------------------------------------
+class Handled(NamedTuple):
+    """How many nudges a cluster has taken, and how many of these it has finished.
+
+    One whose worker was killed is never finished.
+    """
+
+    taken: int
+    finished: int
+
+
+# Anonymous and shared: forked children see the same two numbers. Each has one writer, so that no lock is
+# needed, which somebody who is killed could keep.
+_counts = memoryview(mmap.mmap(-1, 16)).cast("Q")
+
+
+def handled() -> Handled:
+    """By the cluster that this process forked."""
+    return Handled(_counts[0], _counts[1])
+
+
+def count_anew() -> None:
+    """For a cluster that is forked from now on."""
+    _counts[0] = _counts[1] = 0
+
+
+class CountingBroker(ORM):  # type: ignore[misc]  # django-q2 carries no types
+    """The queue in the database, with a count of what goes through this cluster."""
+
+    def dequeue(self) -> list[tuple[Any, Any]] | None:
+        """In the one process that takes nudges."""
+        taken: list[tuple[Any, Any]] | None = super().dequeue()
+        _counts[0] += len(taken or ())
+        return taken
+
+    def acknowledge(self, task_id: Any) -> None:
+        """In the one process that hears of what was finished."""
+        super().acknowledge(task_id)
+        _counts[1] += 1

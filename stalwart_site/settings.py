@@ -210,6 +210,7 @@ Q_CLUSTER = {
     # The name salts the signature of every task: it is the same on every machine.
     "name": "stalwart",
     "orm": "default",
+    "broker_class": "runs.queue.CountingBroker",
     "workers": WORKERS,
     "queue_limit": WORKERS,
     "bulk": 1,
@@ -223,10 +224,10 @@ Q_CLUSTER = {
     "label": "Queue",
 }
 
-# A worker told to stop gives its calls in flight DRAIN_SECONDS; a cluster that takes no nudge for STALL_SECONDS,
-# though some are due, counts as hung, and is replaced.
+# A worker told to stop gives its calls in flight DRAIN_SECONDS. A cluster that has nudges, or could take some, and
+# for STALL_SECONDS neither takes or finishes one nor holds a run, counts as hung, and is replaced.
 DRAIN_SECONDS = _seconds("STALWART_DRAIN_SECONDS", 30)
-STALL_SECONDS = _seconds("STALWART_STALL_SECONDS", 60)
+STALL_SECONDS = _seconds("STALWART_STALL_SECONDS", 10)
 
 # --- The API -----------------------------------------------------------------------------------------
 # Every endpoint says for itself who may use it (runs/api/endpoint.py).

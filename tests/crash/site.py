@@ -136,9 +136,11 @@ def _pool(worker: Started) -> list[psutil.Process]:
 
 
 def _is_gone(pid: int) -> bool:
-    """Dead, even if its parent has not noticed yet."""
+    """Dead, even if its parent has not noticed yet. Its last thread may die after its first, which is a zombie
+    meanwhile; until then the parent is told that it runs."""
     try:
-        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+        process = psutil.Process(pid)
+        return process.status() == psutil.STATUS_ZOMBIE and process.num_threads() <= 1
     except psutil.NoSuchProcess:
         return True
 
