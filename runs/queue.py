@@ -4,13 +4,19 @@ A nudge carries a run's id and nothing else. Duplicate, late, lost and reordered
 the claim decides. Enqueueing is part of the caller's transaction.
 """
 
+import logging
 import mmap
-from typing import Any, NamedTuple
+import time
+from typing import NamedTuple
 
+from django.db import InterfaceError, OperationalError
 from django.db.models.functions import Now
 from django_q.brokers.orm import ORM
 from django_q.models import OrmQ
 from django_q.tasks import async_task
+
+log = logging.getLogger(__name__)
+OUTAGE_PAUSE = 0.5  # seconds
 
 
 def nudge(run_id: int) -> None:
@@ -52,13 +58,19 @@ def count_anew() -> None:
 class CountingBroker(ORM):  # type: ignore[misc]  # django-q2 carries no types
     """The queue in the database, with a count of what goes through this cluster."""
 
-    def dequeue(self) -> list[tuple[Any, Any]] | None:
-        """In the one process that takes nudges."""
-        taken: list[tuple[Any, Any]] | None = super().dequeue()
-        _counts[0] += len(taken or ())
+    def dequeue(self) -> list[tuple[int, str]]:
+        """In the one process that takes nudges, which asks again and again. A database that is away is waited for
+        here: otherwise the process would sleep for ten seconds, and end."""
+        try:
+            taken: list[tuple[int, str]] = super().dequeue() or []
+        except (OperationalError, InterfaceError) as error:
+            log.warning("No nudge can be taken, and it is tried again: %s", error)
+            time.sleep(OUTAGE_PAUSE)
+            return []
+        _counts[0] += len(taken)
         return taken
 
-    def acknowledge(self, task_id: Any) -> None:
-        """In the one process that hears of what was finished."""
-        super().acknowledge(task_id)
+    def acknowledge(self, task_id: int) -> None:
+        """In the one process that hears of what was finished; it counts even if the database is away."""
         _counts[1] += 1
+        super().acknowledge(task_id)
