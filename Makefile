@@ -8,7 +8,7 @@ COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-ha
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test screenshots lint format requirements clean
+.PHONY: help install run test crash kills attacks screenshots lint format requirements clean
 
 help: ## show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 24
@@ -20,6 +20,15 @@ run: $(VENV)/.base ## run everything on this machine; ARGS='--port 9000' passes 
 
 test: $(VENV)/.dev ## run the tests; ARGS='-k undo' passes options to pytest
 	@exec $(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)
+
+crash: kills attacks ## all that is killed: every kill point, every pair of processes, a soak of four minutes
+
+kills: $(VENV)/.dev
+	@KILL_MATRIX=all $(BIN)/python -m pytest -n 2 --dist load tests/crash/test_kill_matrix.py
+
+# One at a time: how soon work goes on is measured.
+attacks: $(VENV)/.dev
+	@CRASH=all SOAK_SECONDS=240 $(BIN)/python -m pytest tests/crash --ignore=tests/crash/test_kill_matrix.py
 
 lint: $(VENV)/.dev ## every check but the tests
 	$(BIN)/ruff check .

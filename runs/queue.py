@@ -5,15 +5,15 @@ the claim decides. Enqueueing is part of the caller's transaction.
 """
 
 import logging
-import mmap
 import time
-from typing import NamedTuple
 
 from django.db import InterfaceError, OperationalError
 from django.db.models.functions import Now
 from django_q.brokers.orm import ORM
 from django_q.models import OrmQ
 from django_q.tasks import async_task
+
+from runs import progress
 
 log = logging.getLogger(__name__)
 OUTAGE_PAUSE = 0.5  # seconds
@@ -29,34 +29,8 @@ def waiting() -> int:
     return int(OrmQ.objects.filter(lock__lte=Now()).count())
 
 
-# --- What one cluster does with them, for the supervisor that forked it ------------------------------------
-class Handled(NamedTuple):
-    """How many nudges a cluster has taken, and how many of these it has finished.
-
-    One whose worker was killed is never finished.
-    """
-
-    taken: int
-    finished: int
-
-
-# Anonymous and shared: forked children see the same two numbers. Each has one writer, so that no lock is
-# needed, which somebody who is killed could keep.
-_counts = memoryview(mmap.mmap(-1, 16)).cast("Q")
-
-
-def handled() -> Handled:
-    """By the cluster that this process forked."""
-    return Handled(_counts[0], _counts[1])
-
-
-def count_anew() -> None:
-    """For a cluster that is forked from now on."""
-    _counts[0] = _counts[1] = 0
-
-
 class CountingBroker(ORM):  # type: ignore[misc]  # django-q2 carries no types
-    """The queue in the database, with a count of what goes through this cluster."""
+    """The queue in the database; of what goes through this cluster its supervisor has a count."""
 
     def dequeue(self) -> list[tuple[int, str]]:
         """In the one process that takes nudges, which asks again and again. A database that is away is waited for
@@ -67,10 +41,10 @@ class CountingBroker(ORM):  # type: ignore[misc]  # django-q2 carries no types
             log.warning("No nudge can be taken, and it is tried again: %s", error)
             time.sleep(OUTAGE_PAUSE)
             return []
-        _counts[0] += len(taken)
+        progress.taken(len(taken))
         return taken
 
     def acknowledge(self, task_id: int) -> None:
         """In the one process that hears of what was finished; it counts even if the database is away."""
-        _counts[1] += 1
+        progress.finished()
         super().acknowledge(task_id)

@@ -6,7 +6,7 @@ What a cluster does when its processes are killed was found by trying (django-q2
                                  -> each process dies with its parent; the group is swept; a new cluster
     an idle worker is killed     it may take a lock with it: the cluster lives, takes a few nudges more, and does
                                  nothing; the clusters beside it go on, so the queue looks well
-                                 -> a cluster that has nudges and neither finishes one nor holds a run is replaced
+                                 -> a cluster that has nudges and nobody at work is replaced
     SIGTERM to the whole group   it can hang
                                  -> only the main process is signalled; it drains what was prefetched
 """
@@ -26,7 +26,7 @@ import psutil
 from django.core.management import call_command
 from django.db import DatabaseError, connections
 
-from runs import draining, queue, workers
+from runs import draining, progress, queue, workers
 from stalwart_site.processes import (
     FIRST_PAUSE,
     LONGEST_PAUSE,
@@ -38,7 +38,7 @@ from stalwart_site.processes import (
 
 T = TypeVar("T")
 LOOK_SECONDS = 5.0  # between two looks at the database
-HUNG_SECONDS = 1.0  # for a hung cluster to end by itself: it holds no run, so there is nothing to wait for
+HUNG_SECONDS = 1.0  # for a hung cluster to end by itself: nobody is at work, so there is nothing to wait for
 
 
 class Supervisor:
@@ -84,7 +84,7 @@ class Supervisor:
             looked = time.monotonic()
             self._ask_database(lambda: workers.beat(self.name))
             idle = self._ask_database(partial(_is_idle, cluster))
-            if stall.seconds(queue.handled(), idle=bool(idle)) > self.stall_seconds:
+            if stall.seconds(progress.counts(), idle=bool(idle)) > self.stall_seconds:
                 return "is hung (there are nudges, and it does nothing)", HUNG_SECONDS
         return "was asked to stop", self.drain_seconds
 
@@ -123,33 +123,35 @@ class Stall:
     """For how long a cluster was idle, though there was something to do. A busy one may be slow."""
 
     def __init__(self) -> None:
-        self._handled = queue.Handled(0, 0)
+        self._counts = progress.Counts(0, 0)
         self._since = time.monotonic()
 
-    def seconds(self, handled: queue.Handled, *, idle: bool) -> float:
+    def seconds(self, counts: progress.Counts, *, idle: bool) -> float:
         """0 while it is not idle, or has taken or finished a nudge since it was asked last."""
-        if not idle or handled != self._handled:
-            self._handled, self._since = handled, time.monotonic()
+        if not idle or counts != self._counts:
+            self._counts, self._since = counts, time.monotonic()
         return time.monotonic() - self._since
 
 
 def _is_idle(cluster: ForkProcess) -> bool:
-    """It has nudges, or could take some, and no process of it holds a run."""
-    taken, finished = queue.handled()
-    return (taken > finished or queue.waiting() > 0) and not workers.hold_runs(_processes_of(cluster))
+    """It has nudges, or could take some, and no process of it is at work."""
+    taken, finished = progress.counts()
+    return (taken > finished or queue.waiting() > 0) and not progress.any_at_work(_processes_of(cluster))
 
 
-def _processes_of(cluster: ForkProcess) -> set[int]:
+def _processes_of(cluster: ForkProcess) -> list[int]:
+    """Those that live; a dead one stays a zombie where its parent hangs."""
     with suppress(psutil.NoSuchProcess):
-        return {process.pid for process in psutil.Process(cluster.pid).children(recursive=True)}
-    return set()
+        family = psutil.Process(cluster.pid).children(recursive=True)
+        return [process.pid for process in family if process.status() != psutil.STATUS_ZOMBIE]
+    return []
 
 
 def _start_cluster() -> ForkProcess:
-    """Forked, not executed: Django is loaded already; the byte of `draining` and the counts of `queue` are shared."""
+    """Forked, not executed: Django is loaded already; what `draining` and `progress` say is shared."""
     connections.close_all()
     draining.withdraw()
-    queue.count_anew()
+    progress.count_anew()
     cluster = multiprocessing.get_context("fork").Process(target=_run_cluster, name="cluster")
     cluster.start()
     return cluster

@@ -225,7 +225,7 @@ Q_CLUSTER = {
 }
 
 # A worker told to stop gives its calls in flight DRAIN_SECONDS. A cluster that has nudges, or could take some, and
-# for STALL_SECONDS neither takes or finishes one nor holds a run, counts as hung, and is replaced.
+# for STALL_SECONDS neither takes or finishes one nor has anybody at work, counts as hung, and is replaced.
 DRAIN_SECONDS = _seconds("STALWART_DRAIN_SECONDS", 30)
 STALL_SECONDS = _seconds("STALWART_STALL_SECONDS", 10)
 

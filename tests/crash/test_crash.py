@@ -24,21 +24,19 @@ from runs.states import RUN_ENDS
 from runs.transitions import clock
 from tests.crash.load import ORDERS, Load, desk
 from tests.crash.site import ROLES, Site, pid_of
-from tests.crash.times import SITE
+from tests.crash.times import GOES_ON, SITE
 from tests.early import HOME
 from tests.flows import Flow, on_the_books, operations
-from tests.processes import SHORT_TIMES, Processes
+from tests.processes import Processes
 
 pytestmark = pytest.mark.usefixtures("transactional_db")
 
 WRITES = ("charge_card", "update_crm", "send_receipt")
 SLOW = {"update_crm": "slow:0.4"}
-ALL = os.environ.get("CRASH") == "all"
-GOES_ON = float(SHORT_TIMES["STALWART_LEASE_SECONDS"]) + 5
 SINGLES = [(role,) for role in ROLES]
 PAIRS = list(itertools.combinations(ROLES, 2))
 SOME_PAIRS = [("busy worker", "sweep"), ("idle worker", "sentinel"), ("cluster", "web")]
-TRIED = SINGLES + (PAIRS if ALL else SOME_PAIRS)
+TRIED = SINGLES + (PAIRS if os.environ.get("CRASH") == "all" else SOME_PAIRS)
 orders = itertools.cycle(ORDERS)
 
 

@@ -5,15 +5,16 @@ from pathlib import Path
 import pytest
 from django.db import connection
 
-from runs import queue
-from runs.queue import CountingBroker, Handled, handled, nudge
+from runs import progress
+from runs.progress import Counts, counts
+from runs.queue import CountingBroker, nudge, waiting
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture(autouse=True)
 def _count_anew() -> None:
-    queue.count_anew()
+    progress.count_anew()
 
 
 def test_what_was_taken_and_what_was_finished_is_counted() -> None:
@@ -22,11 +23,11 @@ def test_what_was_taken_and_what_was_finished_is_counted() -> None:
     broker = CountingBroker()
     [(first, _)] = broker.dequeue()
     broker.dequeue()
-    assert handled() == Handled(taken=2, finished=0)
+    assert counts() == Counts(taken=2, finished=0)
     broker.acknowledge(first)
-    assert handled() == Handled(taken=2, finished=1)
+    assert counts() == Counts(taken=2, finished=1)
     assert broker.dequeue() == []
-    assert queue.waiting() == 0
+    assert waiting() == 0
 
 
 def test_a_database_that_is_away_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -37,4 +38,4 @@ def test_a_database_that_is_away_is_waited_for(tmp_path: Path, monkeypatch: pyte
         patch.setitem(connection.settings_dict, "HOST", str(tmp_path))  # nobody listens there
         assert broker.dequeue() == []
     assert len(broker.dequeue()) == 1
-    assert handled() == Handled(taken=1, finished=0)
+    assert counts() == Counts(taken=1, finished=0)
