@@ -5,8 +5,9 @@ from collections.abc import Iterable, Sequence
 from approvals.question_page import Choice, Undone
 from runs.agentfile import AgentSpec
 from runs.models import Step
+from runs.parking import says_irreversible
 from runs.replies import still_in_effect
-from runs.states import STEP_ENDS
+from runs.states import RUN_ENDS, STEP_ENDS
 from runs.views.calls import sentence_of, undo_words
 
 
@@ -19,7 +20,7 @@ def _confirm(step: Step, steps: Sequence[Step], spec: AgentSpec) -> tuple[Choice
     goes_on = "the run goes on" if later or step.run.opened else "the run ends"
     approve = (
         Choice("approve", "Approve…", "One more look before it runs.", "a", last_look=True)
-        if step.warnings
+        if says_irreversible(step.warnings)
         else Choice("approve", "Approve", "It runs now, exactly as shown.", "a")
     )
     return (
@@ -44,6 +45,8 @@ def _cancel_words(step: Step, steps: Sequence[Step], spec: AgentSpec) -> str:
 
 
 def _outcome(step: Step, steps: Sequence[Step], spec: AgentSpec) -> tuple[Choice, ...]:
+    if step.run.state in RUN_ENDS:
+        return _outcome_at_last()
     if step.undoes_id:
         missed = "The undo is tried again."
     elif step.run.mode == "keep":
@@ -58,6 +61,15 @@ def _outcome(step: Step, steps: Sequence[Step], spec: AgentSpec) -> tuple[Choice
         Choice(
             "send_again", "Send it again", "The same call goes out under the same key.", "c", needs="reason"
         ),
+    )
+
+
+def _outcome_at_last() -> tuple[Choice, ...]:
+    """The run has ended, and nothing more is sent."""
+    effect = "The record says so; nothing follows by itself."
+    return (
+        Choice("happened", "It happened", effect, "a", needs="reason"),
+        Choice("did_not_happen", "It did not happen", effect, "s", needs="reason"),
     )
 
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from runs.parking import says_irreversible
 from runs.views.calls import Argument, UndoWords
 from runs.views.looks import Look
 
@@ -171,7 +172,7 @@ class QuestionPage:
     @property
     def is_irreversible(self) -> bool:
         """Nothing undoes it: it was parked with a warning, which the page repeats word for word."""
-        return bool(self.warnings)
+        return says_irreversible(self.warnings)
 
     @property
     def grouped_digest(self) -> str:

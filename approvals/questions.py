@@ -14,7 +14,7 @@ from approvals.choices import choices_of, is_later, undone_and_left
 from approvals.models import Answer
 from approvals.question_page import ANSWER_WORDS, Evidence, Given, Left, PlanRow, QuestionPage, Try
 from runs.access import Actor, may_answer
-from runs.agentfile import AgentSpec
+from runs.agentfile import AgentSpec, spec_of
 from runs.errors import NotFound
 from runs.loading import undo_of
 from runs.models import Attempt, Message, Step
@@ -28,7 +28,6 @@ from runs.views.calls import (
     in_order,
     result_text,
     sentence_of,
-    spec_of,
     undo_words,
 )
 from runs.views.looks import ANSWERED, QUESTION_LOOKS, look_of_run, look_of_step

@@ -5,21 +5,23 @@ Every error names the file and the line. An unknown key is an error.
 
 import dataclasses
 import importlib
+import inspect
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import yaml
 from django.conf import settings
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from runs.digest import sha256
-from runs.errors import ConfigurationError, NotFound
+from runs.errors import ConfigurationError, NotFound, StalwartError
 from runs.selector import Phrase, PhraseError, Selector
+from runs.tools.reconciling import Reconcile
 from runs.tools.registry import ATTRIBUTE, Tool, build, parse_undo
 
 
@@ -43,10 +45,14 @@ class TaskSection(_Strict):
 
 
 class AgentSection(_Strict):
-    """One agent: the tools it may call, and what is done with a turn that was not read."""
+    """One agent: the tools it may call, what is done with a turn that was not read, and who sees a run that died.
+
+    `reconcile` names a function by its dotted path, such as shop.recovery.reconcile (docs/recovery.md).
+    """
 
     model: str | None = None
     tools: list[str] = Field(min_length=1)
+    reconcile: str | None = None
     on_unread: Literal["refuse", "ask_model", "ask_person"] = "refuse"
 
 
@@ -73,6 +79,7 @@ class AgentSpec:
     file: AgentFile
     catalogue: Mapping[str, Tool]
     tools: Mapping[str, Tool] = field(default_factory=dict)
+    reconcile: Reconcile | None = None  # sees a run whose worker died, before anything else is decided
 
     @cached_property
     def selector(self) -> Selector:
@@ -88,6 +95,7 @@ class AgentSpec:
         ]
 
 
+NO_FILE = AgentFile.model_construct(agents={}, tools=[])
 _known: dict[str, AgentSpec] = {}
 _configured: list[Path] = []
 
@@ -100,6 +108,14 @@ def agent(name: str) -> AgentSpec:
             f"There is no agent called {name!r}; there are: {', '.join(sorted(agents())) or 'none'}."
         )
     return found
+
+
+def spec_of(name: str) -> AgentSpec:
+    """The agent of this name; one that knows no tool where it is gone or does not load, so that its runs can be read."""
+    try:
+        return agent(name)
+    except StalwartError:
+        return AgentSpec(name, Path(), NO_FILE, {})
 
 
 def agents() -> Mapping[str, AgentSpec]:
@@ -156,12 +172,31 @@ def _spec(
                 loc, f"agent {name}: there is no tool called {tool}; is its module under tools:?"
             )
     tools = {tool: catalogue[tool] for tool in section.tools}
-    spec = AgentSpec(name, document.path.resolve(), file, catalogue, tools)
+    reconcile = _reconcile(document, name, section.reconcile)
+    spec = AgentSpec(name, document.path.resolve(), file, catalogue, tools, reconcile)
     try:
         _ = spec.selector
     except PhraseError as error:
         raise document.error(("agents", name), f"agent {name}: {error}") from None
     return spec
+
+
+def _reconcile(document: "_Document", name: str, path: str | None) -> Reconcile | None:
+    """The function behind a dotted path: it takes one argument, and is not a coroutine."""
+    if path is None:
+        return None
+    loc = ("agents", name, "reconcile")
+    module, _, attribute = path.rpartition(".")
+    if not module:
+        raise document.error(loc, f"reconcile: {path} is no dotted path, such as shop.recovery.reconcile")
+    function = getattr(_import(document, loc, module), attribute, None)
+    if not callable(function) or inspect.iscoroutinefunction(function):
+        raise document.error(loc, f"reconcile: {path} is no function (or an async one)")
+    try:
+        inspect.signature(function).bind(None)
+    except (TypeError, ValueError):
+        raise document.error(loc, f"reconcile: {path} must take one argument, the run") from None
+    return cast(Reconcile, function)
 
 
 def _catalogue(document: "_Document", file: AgentFile) -> dict[str, Tool]:
@@ -191,6 +226,9 @@ def _import(document: "_Document", loc: tuple[Any, ...], name: Any) -> ModuleTyp
         return importlib.import_module(str(name))
     except ImportError as error:
         raise document.error(loc, f"the module {name} cannot be imported ({error})") from None
+    except Exception as error:
+        said = f"the module {name} fails when it is imported ({type(error).__name__}: {error})"
+        raise document.error(loc, said) from error
 
 
 def _tools_of(module: ModuleType) -> Iterator[Tool]:

@@ -80,9 +80,6 @@ class Looking:
         after_move(held, step)
 
 
-Job = Sending | Looking
-
-
 def send(held: Held, step: Step, spec: AgentSpec) -> Sending:
     faults.reach("before-intent", step.tool)
     tool, ruling = spec.catalogue[step.tool], held.rulings.pop(step.number)

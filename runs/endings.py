@@ -16,6 +16,8 @@ from runs.transitions import Held, change, move_run, record
 
 # Why a run was handed over, where the ticket has another word for it than the stop.
 REASONS = {"died": "run_died_mid_sequence"}
+# Nobody holds it, and it got on: what was counted against it is forgotten (runs/mishaps.py).
+FREE = {"lease_owner": "", "lease_expires_at": None, "failures": 0, "trouble": ""}
 
 
 def stop(held: Held, action: RollBack | HandOver) -> None:
@@ -52,28 +54,33 @@ def release(held: Held, wait: Wait) -> None:
         move_run(held, state)
     seen = held.run.cancel_requested_at is not None
     due = wait.until or (held.now + timedelta(seconds=settings.RETRY_SECONDS) if wait.on == "time" else None)
-    change(held, held.run, lease_owner="", lease_expires_at=None, due_at=due, cancel_seen=seen)
+    change(held, held.run, due_at=due, cancel_seen=seen, **FREE)
 
 
 def let_go(held: Held) -> None:
     """The call in flight is recorded, and whoever is free goes on: this process stops, or its turn is over."""
     if held.run.state == RunState.RUNNING:
         move_run(held, RunState.READY, why="given back")
-    change(held, held.run, lease_owner="", lease_expires_at=None, due_at=None)
+    change(held, held.run, due_at=None, **FREE)
     nudge(held.run.pk)
 
 
 def finish(held: Held, state: RunState, spec: AgentSpec) -> None:
     """End the run with its one reply."""
     cancel_stuck(held)
-    text = reply(held.run, held.steps, spec, state)
-    summary = held.run.rewound_at is not None
-    Message.objects.create(thread=held.run.thread, run=held.run, role="agent", text=text, summary=summary)
     if state in (RunState.HANDED_OVER, RunState.ABANDONED):
         kind = held.run.stop["kind"] if held.run.stop else ""
         open_ticket(held, "undo_stuck" if state is RunState.ABANDONED else REASONS.get(kind, kind))
+    close(held, state, spec)
+
+
+def close(held: Held, state: RunState, spec: AgentSpec) -> None:
+    """Say the one reply, and let the run go for good."""
+    text = reply(held.run, held.steps, spec, state)
+    summary = held.run.rewound_at is not None
+    Message.objects.create(thread=held.run.thread, run=held.run, role="agent", text=text, summary=summary)
     move_run(held, state)
-    change(held, held.run, lease_owner="", lease_expires_at=None, due_at=None, undo_requested_at=None)
+    change(held, held.run, due_at=None, undo_requested_at=None, **FREE)
 
 
 def open_ticket(held: Held, reason: str) -> None:

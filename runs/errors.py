@@ -6,6 +6,9 @@
     │   ├── Unavailable            it never got there; no effect; may be sent again
     │   └── InDoubt                the effect may have happened
     ├── ConfigurationError         an agent file or a tool is wrong: file, line, what to do
+    ├── AgentGone                  this process does not know the agent of a run, or cannot load it
+    ├── Damaged                    a row of a run does not decode
+    ├── HeldUp                     a run cannot be carried on now, and is tried again by itself
     └── Problem                    a caller asked for what cannot be; one HTTP status, one stable type
         ├── BadInput               422
         ├── NotAllowed             403
@@ -52,6 +55,18 @@ class InDoubt(ToolError):
 
 class ConfigurationError(StalwartError):
     """The configuration is wrong; the message names the file, the line and what to do."""
+
+
+class AgentGone(StalwartError):
+    """The agent of this run is not known here; deploy its agent file to the workers."""
+
+
+class Damaged(StalwartError):
+    """A row of this run does not decode; it is left as it is."""
+
+
+class HeldUp(StalwartError):
+    """The run cannot be carried on now; it is tried again by itself."""
 
 
 class LeaseLost(BaseException):

@@ -3,16 +3,24 @@
 from typing import cast
 
 from runs.agentfile import AgentSpec
-from runs.models import Step
-from runs.states import STEP_ENDS, RunState, StepState
+from runs.decoding import refuse_damage
+from runs.models import Run, Step
+from runs.states import HALTS, STEP_ENDS, RunState, StepState
 from runs.tools.registry import Tool
 from runs.transitions import Held
 from runs.view import RunView, StepView
 
 
 def load_steps(held: Held) -> list[Step]:
-    """The run's steps with their ledger entries, by number."""
-    return list(Step.objects.filter(run=held.run).select_related("entry", "undoes").order_by("number"))
+    """The run's steps with their ledger entries, by number. Raises Damaged."""
+    steps = list(Step.objects.filter(run=held.run).select_related("entry", "undoes").order_by("number"))
+    refuse_damage(held.run, steps)
+    return steps
+
+
+def is_halted(run: Run) -> bool:
+    """It ends, or ended, `failed` with a ticket, and nothing is undone by itself."""
+    return run.stop is not None and run.stop.get("kind") in HALTS
 
 
 def run_view(held: Held, spec: AgentSpec) -> RunView:
@@ -31,6 +39,7 @@ def run_view(held: Held, spec: AgentSpec) -> RunView:
         undo_requested=run.undo_requested_at is not None,
         rewound=run.rewound_at is not None,
         gave_up=run.gave_up,
+        halted=is_halted(run),
         settled=held.settled,
     )
 

@@ -15,6 +15,7 @@ from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Now
 
+from runs.fields import ListField, ObjectField
 from runs.states import PARKED, RUN_BACKWARD, RUN_ENDS, RUN_FORWARD, EntryState, RunState, StepState
 
 
@@ -89,13 +90,16 @@ class Run(models.Model):
     rollback = models.CharField(max_length=20, default="ordered")
     keys = models.CharField(max_length=10, default="step")
     confirm = models.CharField(max_length=10, default="step")
-    faults = models.JSONField(default=dict, blank=True)  # practice: {tool: fault}
+    faults = ObjectField(default=dict, blank=True)  # practice: {tool: fault}
     started_by = models.CharField(max_length=200, blank=True)
     opened = models.BooleanField(default=False)  # its agent proposes the calls one at a time
     closed_at = models.DateTimeField(null=True, blank=True)
-    stop = models.JSONField(null=True, blank=True)  # why it stopped: {kind, step, tool, cause, by}
+    stop = models.JSONField(null=True, blank=True)  # why it stopped: {kind, step, tool, cause, by, detail}
     due_at = models.DateTimeField(null=True, blank=True)
     nudged_at = models.DateTimeField(null=True, blank=True)
+    nudges = models.PositiveIntegerField(default=0)  # of the sweep, since somebody took it last
+    failures = models.PositiveIntegerField(default=0)  # tries in a row that got nowhere (runs/mishaps.py)
+    trouble = models.CharField(max_length=500, blank=True)  # why, in words; '' where it gets on
     lease_owner = models.CharField(max_length=120, blank=True)
     lease_expires_at = models.DateTimeField(null=True, blank=True)
     lease_epoch = models.PositiveBigIntegerField(default=0)
@@ -108,6 +112,8 @@ class Run(models.Model):
     rewound_at = models.DateTimeField(null=True, blank=True)
     deadline_at = models.DateTimeField(null=True, blank=True)  # past it, never resumed unattended
     gave_up = models.BooleanField(default=False)  # it died, and its task's recovery says undo and hand over
+    # How its worker died, until its agent's `reconcile` function has been heard: deploy | killed | lost_lease.
+    died = models.CharField(max_length=20, blank=True)
     late = models.BooleanField(default=False)  # a late outcome waits to be read
     handover_reason = models.CharField(max_length=50, blank=True)
     handover_at = models.DateTimeField(null=True, blank=True)
@@ -189,7 +195,7 @@ class Step(models.Model):
     thread = models.ForeignKey(Thread, models.PROTECT, related_name="steps", db_index=False)
     number = models.PositiveIntegerField()  # within the thread
     tool = models.CharField(max_length=100)
-    args = models.JSONField()
+    args = ObjectField()
     text = models.TextField(blank=True)  # the part of the turn that it came from
     undoes = models.OneToOneField("self", models.PROTECT, null=True, blank=True, related_name="undo")
     entry = models.ForeignKey(
@@ -217,17 +223,15 @@ class Step(models.Model):
     asked_at = models.DateTimeField(null=True, blank=True)
     expires_at = models.DateTimeField(null=True, blank=True)
     approver = models.CharField(max_length=50, blank=True)
-    warnings = models.JSONField(default=list, blank=True)
-    covers = models.JSONField(
-        default=list, blank=True
-    )  # with `confirm: plan`: the later steps it asks about too
+    warnings = ListField(default=list, blank=True)
+    covers = ListField(default=list, blank=True)  # with `confirm: plan`: the later steps it asks about too
     question = models.TextField(blank=True)
     digest = models.CharField(max_length=64, blank=True)
     fingerprint = models.CharField(max_length=64, blank=True)  # of the tool, when it was shown for approval
     # The answer, as it was given; the row in approvals says the rest.
     answer = models.CharField(max_length=20, blank=True)
     answered_by = models.CharField(max_length=200, blank=True)
-    answer_data = models.JSONField(null=True, blank=True)
+    answer_data = ObjectField(null=True, blank=True)
     created_at = models.DateTimeField(db_default=Now())
 
     objects = StepQuerySet.as_manager()

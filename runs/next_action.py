@@ -40,7 +40,10 @@ def _after_the_end(run: RunView) -> Action:
     ended_undone = run.state in (RunState.ROLLED_BACK, RunState.FAILED) or run.gave_up
     undone = run.mode == "atomic" and ended_undone
     left = any(step.to_undo and not _has_undo(run, step) for step in run.steps)
-    return RollBack("late") if undone and left else Wait("nothing")
+    if undone and left and not run.halted:
+        return RollBack("late")
+    answered = (step for step in run.steps if step.state is StepState.UNKNOWN and step.answer)
+    return next((_answered(step) for step in answered), Wait("nothing"))
 
 
 def gives_up(run: RunView, recovery: str, *, overdue: bool) -> bool:
@@ -53,10 +56,19 @@ def gives_up(run: RunView, recovery: str, *, overdue: bool) -> bool:
     return overdue or recovery == "compensate" or (recovery == "resume_until_act" and acted)
 
 
+def may_be_completed(run: RunView) -> bool:
+    """Whether somebody's word that a run is finished finishes it: nothing stops it, and nothing is in flight."""
+    step, last = run.current, run.last_ended
+    in_flight = step is not None and step.state in IN_FLIGHT
+    return not (run.cancelled or run.gave_up or in_flight or (last is not None and _stops(run, last)))
+
+
 def _forward(run: RunView) -> Action:
     step = run.current
     if step and step.state in IN_FLIGHT:
         return _in_flight(run, step)  # whatever else is wanted, a write in flight is settled first
+    if run.halted:
+        return _closing_look(run) or Finish(RunState.FAILED)
     if run.cancelled:
         return _stop(run, "cancelled", step)
     if run.gave_up:
@@ -138,7 +150,7 @@ def _in_flight(run: RunView, step: StepView) -> Action:
 
 def _stopping(run: RunView) -> bool:
     """Nothing more is sent forward."""
-    return run.cancelled or run.gave_up or run.state in RUN_BACKWARD
+    return run.cancelled or run.gave_up or run.halted or run.state in RUN_BACKWARD
 
 
 def _may_resend(run: RunView, step: StepView) -> bool:

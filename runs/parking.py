@@ -1,6 +1,6 @@
 """Parking a step as a question: what it asks, of whom, with which warnings, and the digest that binds the answer."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -20,27 +20,30 @@ STATES = {"confirm": StepState.NEEDS_APPROVAL, "outcome": StepState.UNKNOWN, "un
 OPERATOR = "operator"
 
 
-def ask(held: Held, step: Step, kind: str, spec: AgentSpec) -> None:
-    """Park the step as a question of this kind."""
+def ask(held: Held, step: Step, kind: str, spec: AgentSpec, said: str = "") -> None:
+    """Park the step as a question of this kind; `said` is what its agent's `reconcile` function says beside it."""
     covered = _covered(held, step, spec) if kind == "confirm" and held.run.confirm == "plan" else []
-    fields = park(held, step, kind, spec, covered)
+    fields = park(held, step, kind, spec, covered, said)
     for other in covered:
         change(held, other, fingerprint=spec.catalogue[other.tool].fingerprint)
     said = {name: fields[name] for name in ("digest", "approver", "warnings", "covers")}
     move_step(held, step, STATES[kind], data={"kind": kind, **said}, **fields)
 
 
-def park(held: Held, step: Step, kind: str, spec: AgentSpec, covered: Sequence[Step] = ()) -> dict[str, Any]:
+def park(
+    held: Held, step: Step, kind: str, spec: AgentSpec, covered: Sequence[Step] = (), said: str = ""
+) -> dict[str, Any]:
     """The fields of a step that becomes a question of this kind, which asks about `covered` too."""
     tool = spec.catalogue.get(step.tool)
     confirm = kind == "confirm"
+    warned = _all_warnings(held, step, covered, spec) if confirm else []
     fields: dict[str, Any] = {
         "asks": kind,
         "asked": step.asked + 1,
         "asked_at": held.now,
         "expires_at": held.now + timedelta(seconds=settings.QUESTION_SECONDS),
         "approver": tool.approver if confirm and tool else OPERATOR,
-        "warnings": _all_warnings(held, step, covered, spec) if confirm else [],
+        "warnings": [*warned, said] if said else warned,
         "covers": [other.number for other in covered],
         "question": question(held, step, kind, spec),
         "answer": "",
@@ -53,7 +56,9 @@ def park(held: Held, step: Step, kind: str, spec: AgentSpec, covered: Sequence[S
 
 
 def _covered(held: Held, step: Step, spec: AgentSpec) -> list[Step]:
-    """The later writes of the proposal that would ask the same role."""
+    """The later writes of the proposal that would ask the same role. A read speaks for itself alone."""
+    if not spec.catalogue[step.tool].writes:
+        return []
     asker = spec.catalogue[step.tool].approver
     later = (
         other for other in held.steps if other.number > step.number and other.state == StepState.PROPOSED
@@ -92,6 +97,11 @@ def _all_warnings(held: Held, step: Step, covered: Sequence[Step], spec: AgentSp
         for line in warnings(held, other, spec)
     ]
     return warnings(held, step, spec) + others
+
+
+def says_irreversible(lines: Iterable[str]) -> bool:
+    """Whether a question was parked with the warning that nothing undoes what it asks about."""
+    return any(CANNOT_UNDO in line for line in lines)
 
 
 def warnings(held: Held, step: Step, spec: AgentSpec) -> list[str]:

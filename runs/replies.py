@@ -1,13 +1,13 @@
 """What a person is told at the end of a run: computed from its rows, word for word as docs/contract.md has it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from string import Formatter
 from typing import Any
 
 from runs.agentfile import AgentSpec
-from runs.loading import undo_of
+from runs.loading import is_halted, undo_of
 from runs.models import Run, Step
-from runs.states import RunState, StepState
+from runs.states import IN_FLIGHT, RunState, StepState
 
 STOPPED = "This run stopped: "
 
@@ -32,15 +32,16 @@ def reply(run: Run, steps: Iterable[Step], spec: AgentSpec, state: RunState) -> 
     steps = list(steps)
     if run.stop is None:
         return _done(steps, spec)
-    return STOPPED + " ".join([reason_of(run.stop), *_left(steps, spec, state)])
+    left = _left_alone(steps, spec) if is_halted(run) else _left(steps, spec, state)
+    return STOPPED + " ".join([reason_of(run.stop), *left])
 
 
 def _done(steps: list[Step], spec: AgentSpec) -> str:
     done = [summary_of(step, spec) for step in steps if step.state == StepState.PERFORMED]
-    skipped = [step.tool for step in steps if step.state == StepState.DECLINED]
     parts = [f"Done: {'; '.join(done)}." if done else "Nothing had been done."]
-    if skipped:
-        parts.append(f"Skipped: {', '.join(skipped)}.")
+    for word, state in (("Skipped", StepState.DECLINED), ("Not sent", StepState.CANCELLED)):
+        if names := [step.tool for step in steps if step.state == state]:
+            parts.append(f"{word}: {', '.join(names)}.")
     return " ".join(parts)
 
 
@@ -52,17 +53,25 @@ def reason_of(stop: dict[str, Any]) -> str:
         "refused": f"{tool} was refused ({stop.get('cause')}).",
         "not_performed": f"{tool} did not take effect.",
         "died": "its process died.",
+        "reconcile_conflict": f"what is outside contradicts the record ({stop.get('detail')}).",
+        "internal_error": f"an internal error ({stop.get('detail')}).",
+        "agent_gone": f"its agent is gone ({stop.get('detail')}).",
     }.get(stop["kind"], f"cancelled by {stop.get('by')}.")
+
+
+def _left_alone(steps: list[Step], spec: AgentSpec) -> list[str]:
+    """A halted run: what was undone before it was, what is in effect, and what nobody knows."""
+    parts = [*_undone(steps)]
+    if effects := still_in_effect(steps, spec):
+        parts.append(f"Left as they are: {', '.join(step.tool for step in effects)}.")
+    if unknown := [step.tool for step in steps if step.state in IN_FLIGHT]:
+        parts.append(f"Not known: {', '.join(unknown)}.")
+    return parts or ["Nothing had been done."]
 
 
 def _left(steps: list[Step], spec: AgentSpec, state: RunState) -> list[str]:
     """What was undone, what cannot be, what could not be, and what is left to undo."""
-    parts = []
-    undone = sorted((step for step in steps if step.state == StepState.UNDONE), key=lambda step: -step.number)
-    by = {step.undoes_id: step.tool for step in steps if step.undoes_id}
-    if undone:
-        names = ", ".join(f"{step.tool} (by {by[step.pk]})" for step in undone)
-        parts.append(f"Undone, latest first: {names}.")
+    parts = [*_undone(steps)]
     remaining = [
         step for step in still_in_effect(steps, spec) if undo_of(step, spec.catalogue.get(step.tool), spec)
     ]
@@ -72,6 +81,13 @@ def _left(steps: list[Step], spec: AgentSpec, state: RunState) -> list[str]:
     if remaining and state is RunState.ABANDONED:
         parts.append(f"Still to undo: {', '.join(step.tool for step in reversed(remaining))}.")
     return parts or ["Nothing had been done."]
+
+
+def _undone(steps: list[Step]) -> Iterator[str]:
+    undone = sorted((step for step in steps if step.state == StepState.UNDONE), key=lambda step: -step.number)
+    by = {step.undoes_id: step.tool for step in steps if step.undoes_id}
+    if undone:
+        yield f"Undone, latest first: {', '.join(f'{step.tool} (by {by[step.pk]})' for step in undone)}."
 
 
 def still_in_effect(steps: Iterable[Step], spec: AgentSpec) -> list[Step]:

@@ -82,6 +82,8 @@ STEP_ENDS = frozenset(
         StepState.CANCELLED,
     }
 )
+# Why a run was halted: it ends `failed`, and nothing is undone by itself (runs/halts.py).
+HALTS = frozenset({"reconcile_conflict", "internal_error", "agent_gone"})
 # A forward step that ended like this stops its run.
 STEP_STOPS = frozenset({StepState.FAILED, StepState.NOT_PERFORMED, StepState.REFUSED})
 
@@ -99,7 +101,7 @@ RUN_MOVES: Mapping[RunState, frozenset[RunState]] = {
     ),
     _R.WAITING: frozenset({_R.RUNNING, _R.ROLLING_BACK, _R.FAILED, _R.HANDED_OVER}),
     _R.ROLLING_BACK: frozenset({_R.STUCK, _R.ROLLED_BACK, _R.ABANDONED, _R.FAILED, _R.HANDED_OVER}),
-    _R.STUCK: frozenset({_R.ROLLING_BACK, _R.ABANDONED, _R.HANDED_OVER}),
+    _R.STUCK: frozenset({_R.ROLLING_BACK, _R.ABANDONED, _R.FAILED, _R.HANDED_OVER}),
     # An operator undoes a finished run; a late outcome is undone.
     _R.SUCCEEDED: frozenset({_R.ROLLING_BACK}),
     _R.ROLLED_BACK: frozenset({_R.ROLLING_BACK}),

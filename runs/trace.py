@@ -26,6 +26,11 @@ ANSWERS = {
     "done_by_hand": "done by hand, says",
     "abandon": "abandoned by",
 }
+DEATHS = {
+    "deploy": "process stopped by a deploy",
+    "killed": "process killed",
+    "lost_lease": "process lost its lease",
+}
 LOOKED_UP = {
     "happened": "found: it happened",
     "did_not_happen": "not found",
@@ -121,7 +126,7 @@ class Trace:
 
     def _of_run(self, event: Event) -> Iterator[tuple[str, str]]:
         data = event.data or {}
-        if data.get("why"):
+        if isinstance(data.get("why"), dict):
             yield "stop", reason_of(data["why"]).rstrip(".")
         match event.kind:
             case "lease.taken_over":
@@ -130,6 +135,11 @@ class Trace:
                 yield "note", f"{event.actor} asks to cancel the run"
             case "run.rewound":
                 yield "note", "the model's memory was rewound"
+            case "run.reconciled":
+                detail = f" ({data['detail']})" if data.get("detail") else ""
+                yield "reconcile", f"{data['outcome']}{detail}"
+            case "run.held_up":
+                yield "note", f"held up: {data['cause']}"
             case "run.gave_up":
                 yield "note", f"not resumed: its recovery is {data['recovery']}"
             case "handover.opened":
@@ -172,7 +182,7 @@ def _named(step: Step) -> str:
 
 def _outcome(data: dict[str, Any], kind: str) -> str:
     if kind == "step.interrupted":
-        return f"no answer ({data.get('cause', 'process stopped')})"
+        return f"no answer ({DEATHS.get(data.get('cause', ''), 'process stopped')})"
     cause, error = data.get("error_class", ""), data.get("error", "")
     if data["verdict"] == "performed":
         return "done"

@@ -51,6 +51,7 @@ class Held:
     owner: str
     now: datetime
     taken_from: str = ""  # who held it before, where it was taken over
+    lease_ended: datetime | None = None  # when that lease expired
     unsure: bool = False  # what the rows say is not known: they must be read again
     steps: list[Step] = field(default_factory=list)  # by number, undos among them
     settled: int = 0  # every forward step before this index has ended
@@ -118,7 +119,7 @@ def claim(run_id: int, owner: str) -> Held | None:
     now = clock()
     if row.lease_expires_at and row.lease_expires_at > now:
         return None
-    held = Held(row, owner, now, taken_from=row.lease_owner)
+    held = Held(row, owner, now, taken_from=row.lease_owner, lease_ended=row.lease_expires_at)
     lease = now + timedelta(seconds=settings.LEASE_SECONDS)
     change(
         held,
@@ -253,10 +254,10 @@ def flush(held: Held) -> None:
 
 
 def _fence(held: Held) -> rows.Part:
-    """The run's own row, with the lease renewed unless it was given back."""
+    """The run's own row, with the lease renewed where it is ours, and not given back."""
     run = held.run
     change(held, run, version=run.version + 1)
-    if run.lease_owner:
+    if run.lease_owner == held.owner:
         change(held, run, lease_expires_at=held.now + timedelta(seconds=settings.LEASE_SECONDS))
     dirty = held.dirty.pop(id(run))
     return rows.update(run, dirty.fields, dirty.stored)

@@ -74,6 +74,7 @@ class RunView:
     undo_requested: bool = False
     rewound: bool = False
     gave_up: bool = False  # it died, and its task's recovery says undo and hand over
+    halted: bool = False  # a conflict, damage or a bug: nothing more is sent, and nothing is undone by itself
     settled: int = 0
 
     @property

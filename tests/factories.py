@@ -1,12 +1,15 @@
 """What the tests make: agents over the small world, runs, people."""
 
 import time
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
+from django.db.models.functions import Now
 
-from runs import agentfile, services
+from runs import agentfile, calls, services
 from runs.access import Actor
 from runs.engine import advance
 from runs.models import Run, Step
@@ -23,11 +26,13 @@ def make_agent(
     name: str = "tester",
     tools: list[str] | None = None,
     module: str = "tests.world",
+    reconcile: str | None = None,
     **policy: Any,
 ) -> str:
     """An agent over the tools of a module, with this policy (runs, rollback …). Returns its name."""
     path = folder / f"{name}.yaml"
-    document = {"agents": {name: {"tools": tools or TOOLS}}, "tools": [{"python": module}], **policy}
+    section = {"tools": tools or TOOLS} | ({"reconcile": reconcile} if reconcile else {})
+    document = {"agents": {name: section}, "tools": [{"python": module}], **policy}
     path.write_text(yaml.safe_dump(document))
     agentfile._known.pop(name, None)
     agentfile.register(path)
@@ -83,6 +88,21 @@ def reply(run: Run) -> str:
 def states(run: Run) -> dict[str, str]:
     """tool -> state, for the steps of a run; an undo's name is its own."""
     return {step.tool: step.state for step in run.steps.order_by("number")}
+
+
+def die(monkeypatch: pytest.MonkeyPatch, run: Run) -> Run:
+    """The worker dies in the call that the open question is about, and its lease runs out."""
+    with monkeypatch.context() as patch:
+        patch.setattr(calls, "dispatch", then_die)
+        with pytest.raises(KeyboardInterrupt):
+            answer(run, "approve")
+    return expire(run)
+
+
+def expire(run: Run) -> Run:
+    """Its lease has run out a moment ago."""
+    Run.objects.filter(pk=run.pk).update(lease_expires_at=Now() - timedelta(milliseconds=1))
+    return run
 
 
 def then_die(*args: Any) -> None:

@@ -215,11 +215,16 @@ class Thread(Out):
 class Stop(Out):
     """Why a run stopped."""
 
-    kind: str = Field(description="failed, refused, not_performed or cancelled", examples=["failed"])
+    kind: str = Field(
+        description="failed, refused, not_performed, cancelled, died; or, where it was left as it is for a person: "
+        "reconcile_conflict, internal_error, agent_gone",
+        examples=["failed"],
+    )
     step: int | None = Field(default=None, description="The number of the step.")
     tool: str | None = Field(default=None, examples=["provision_account"])
     cause: str | None = Field(default=None, examples=["RuntimeError"])
     by: str | None = Field(default=None, description="Who cancelled it.")
+    detail: str | None = Field(default=None, description="Of a run that was left as it is: what is known of it.")
 
 
 class Waiting(Out):
@@ -286,6 +291,10 @@ class RunSummary(Out):
         ],
     )
     stop: Stop | None
+    held_up: str | None = Field(
+        description="Why it cannot be carried on now; it is tried again by itself.",
+        examples=[None],
+    )
     waiting: list[Waiting] = Field(description="What people must answer before it goes on.")
     started_by: str
     created_at: datetime

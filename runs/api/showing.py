@@ -67,6 +67,7 @@ def summary(row: models.Run) -> shapes.RunSummary:
         subject=row.subject,
         reply=said[-1].text if said and row.state in RUN_ENDS else None,
         stop=row.stop,
+        held_up=row.trouble or None,
         waiting=[waiting(item, agents().get(row.thread.agent)) for item in steps if is_open(item)],
         started_by=row.started_by,
         created_at=row.created_at,

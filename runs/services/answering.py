@@ -16,10 +16,11 @@ from runs.errors import (
     Gone,
     NotFound,
     NotSettledYet,
+    RunClosed,
 )
 from runs.models import Event, Run, Step
 from runs.services.refusals import require
-from runs.states import PARKED
+from runs.states import PARKED, RUN_ENDS
 
 ANSWERS = {
     "confirm": ("approve", "skip", "cancel_all"),
@@ -32,7 +33,8 @@ def resolve(actor: Actor, step_id: int, answer: str, digest: str, data: dict[str
     """Write a person's answer on a parked step, bound to what they saw, and wake a worker.
 
     One guarded update decides between two people. Runs in the caller's transaction where there is one.
-    Raises NotFound, NotAllowed, BadInput, DigestMismatch (409), AlreadyAnswered (409), Gone (410), NotSettledYet (409).
+    Raises NotFound, NotAllowed, BadInput, DigestMismatch (409), AlreadyAnswered (409), Gone (410), NotSettledYet (409),
+    RunClosed (409).
     """
     step = Step.objects.select_related("run", "undoes").filter(pk=step_id).first()
     if step is None or not step.asks:
@@ -46,6 +48,7 @@ def resolve(actor: Actor, step_id: int, answer: str, digest: str, data: dict[str
         parked = Step.objects.filter(pk=step_id, state__in=PARKED, digest=digest, answer="")
         if not parked.update(answer=answer, answered_by=actor.name, answer_data=data or {}):
             raise _why_not(step_id, digest)
+        _to_one_that_has_ended(step, answer)
         if answer in ("did_not_happen", "send_again"):
             _refuse_if_early(step)
         Event.objects.create(
@@ -58,6 +61,13 @@ def resolve(actor: Actor, step_id: int, answer: str, digest: str, data: dict[str
         queue.nudge(step.run_id)
     step.refresh_from_db()
     return step
+
+
+def _to_one_that_has_ended(step: Step, answer: str) -> None:
+    """What nobody knew when the run was ended as it was (runs/halts.py): the engine reads the answer all the same."""
+    ended = Run.objects.filter(pk=step.run_id, state__in=RUN_ENDS)
+    if ended.update(late=True) and answer == "send_again":
+        raise RunClosed(f"{step.run.name} has ended: nothing is sent again. Say whether it happened.")
 
 
 def _refuse_if_early(step: Step) -> None:

@@ -3,19 +3,15 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from runs.agentfile import AgentFile, AgentSpec, agent
-from runs.errors import NotFound
+from runs.agentfile import AgentSpec
 from runs.loading import undo_of
 from runs.models import Step
 from runs.replies import sentence
 from runs.states import StepState
 from runs.tools.bindings import Unbindable, bind
 from runs.tools.registry import Tool, Undo
-
-NO_FILE = AgentFile.model_construct(agents={}, tools=[])
 
 
 @dataclass(frozen=True)
@@ -34,14 +30,6 @@ class UndoWords:
     tool: str = ""
     arguments: tuple[Argument, ...] = ()
     why_not: str = ""
-
-
-def spec_of(name: str) -> AgentSpec:
-    """The agent of this name; one that knows no tool where it is gone, so that its old runs can be read."""
-    try:
-        return agent(name)
-    except NotFound:
-        return AgentSpec(name, Path(), NO_FILE, {})
 
 
 def in_order(args: Mapping[str, Any], tool: Tool | None) -> dict[str, Any]:

@@ -11,11 +11,11 @@ from django.shortcuts import redirect, render
 
 from runs import services
 from runs.access import may_see
-from runs.agentfile import agents
+from runs.agentfile import agents, spec_of
 from runs.errors import NotFound, Problem
 from runs.models import Message, Run, Step, Thread
 from runs.states import PARKED, RUN_BACKWARD, RUN_ENDS, RUN_FORWARD
-from runs.views.calls import sentence_of, spec_of
+from runs.views.calls import sentence_of
 from runs.views.looks import Look, look_of_run, look_of_step
 from runs.views.rules import PageRequest, page
 from runs.views.shell import render_page

@@ -8,14 +8,14 @@ from django.http import HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
 
 from runs.access import may_see
-from runs.agentfile import agents
+from runs.agentfile import agents, spec_of
 from runs.errors import NotFound
 from runs.loading import undo_of
 from runs.models import Attempt, Event, Message, Run, Step
 from runs.replies import still_in_effect
-from runs.states import RUN_ENDS, RunState, StepState
+from runs.states import IN_FLIGHT, RUN_ENDS, RunState, StepState
 from runs.views import verbs
-from runs.views.calls import sentence_of, spec_of
+from runs.views.calls import sentence_of
 from runs.views.exporting import as_csv, as_json
 from runs.views.finding import STATES, Search, count
 from runs.views.keyset import newest_first
@@ -112,6 +112,7 @@ def _facts(request: PageRequest, run: Run) -> dict[str, Any]:
         "entries": timeline(Story(run, steps, attempts, told, _places(run)), spec),
         "undo_order": undo_order(steps, spec),
         "left": [sentence_of(step, spec) for step in left],
+        "unknown": [sentence_of(step, spec) for step in steps if step.state in IN_FLIGHT],
         "left_undoable": sum(1 for step in left if undo_of(step, spec.catalogue.get(step.tool), spec)),
         "said": messages,
         "record": record[:RECORD_LINES],

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 
 from runs.agentfile import AgentSpec
 from runs.models import Attempt, Event, Run, Step
+from runs.replies import reason_of
 from runs.states import PARKED, RUN_ENDS, RunState, StepState
 from runs.views import moments
 from runs.views.calls import result_text, sentence_of
@@ -20,6 +21,10 @@ LAST = 1 << 62  # the place of what has not begun
 TOLD = (
     "question.answered",
     "lease.taken_over",
+    "run.reconciled",
+    "run.held_up",
+    "run.halted",
+    "run.left_as_it_is",
     "run.cancel_requested",
     "run.rewound",
     "run.rolling_back",
@@ -153,6 +158,14 @@ def _event(event: Event) -> Entry | None:
             return Entry(place, at, f"Cancel requested by {event.actor}", (f"“{reason}”",) if reason else ())
         case "lease.taken_over":
             return Entry(place, at, "Taken over by another worker", (str(event.data.get("owner", "")),))
+        case "run.reconciled":
+            said = (f"“{event.data['detail']}”",) if event.data.get("detail") else ()
+            return Entry(place, at, f"Its agent’s reconcile function: {event.data.get('outcome')}", said)
+        case "run.held_up":
+            return Entry(place, at, "Held up, and tried again by itself", error=event.data.get("cause", ""))
+        case "run.halted" | "run.left_as_it_is":
+            why = reason_of(event.data["why"])
+            return Entry(place, at, "Left as it is, for a person to take over", error=why)
     if event.kind.startswith("run.") and event.after in RUN_ENDS:
         look = RUN_LOOKS[RunState(event.after)]
         return Entry(place, at, f"The run ended: {look.word}", tint=look.tint)

@@ -176,7 +176,7 @@ def test_a_command_that_was_killed_in_the_middle_of_a_call_charges_once(shell: S
     assert (said.code, "paid 10.00" in said.out) == (0, True)
     assert shell.changes("--run", left[1]) == ["charge_card"]
     trace = shell("trace", left[1]).out
-    assert "-> no answer (process stopped)" in trace
+    assert "-> no answer (process killed)" in trace
     assert "-> found: it happened" in trace
 
 

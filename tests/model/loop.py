@@ -43,6 +43,20 @@ worker, if it lives, may write down later what its call did, and the engine appl
 before anything else it commits, also after the end. A crash anywhere else than around a call changes nothing
 but `gave_up`, since nothing else is held in memory only.
 
+Where the agent has a `reconcile` function, it sees a run that goes forward before `gives_up` does, with S the step
+that was interrupted: `sent`, or a read that is `approved` and was called. A crash while it runs is a crash before it.
+
+    continue      nothing; then `gives_up`.
+    waiting       S is asked about: outcome, or confirm of a read; then `gives_up`. Without an S: conflict.
+    completed     commits S as `performed`; where the run then `may_be_completed`, with it the forward steps that
+                  have not ended as `cancelled`, and the run as `succeeded`.
+    conflict      (and whatever is no answer) commits the run as `halted`, and every forward step that has neither
+                  ended nor is in flight as `cancelled`. An operator's undo takes `halted` back.
+
+A commit that fails leaves the rows as they were, so it is a crash before the commit; that it is tried again after
+a while, and ended after so many tries, is outside the core (runs/mishaps.py). A run that is ended like that is
+`halted` too, and what it had in flight is `unknown`: an answer to it is read after the end.
+
 Apart from the loop, at any moment: time passes; a call on the wire lands; a person answers a parked step; the
 run is cancelled; its agent proposes a step, or closes the run; an operator undoes a run that has ended. The
 first word of a move's name says whose it is.
@@ -91,6 +105,7 @@ class Core:
 
     next_action: Callable[[RunView], Action] = _next_action.next_action
     gives_up: Callable[..., bool] = _next_action.gives_up
+    may_be_completed: Callable[[RunView], bool] = _next_action.may_be_completed
     sending: Callable[..., dict[str, Any]] = outcomes.sending
     called: Callable[..., dict[str, Any]] = outcomes.called
     looked_up: Callable[..., dict[str, Any]] = outcomes.looked_up
@@ -114,6 +129,7 @@ class Plan:
     keys: str = "step"  # or action: another run of the ticket may have done it, or be at it
     opened: bool = False  # its agent proposes the steps one by one
     recoveries: tuple[str, ...] = ("resume", "compensate")
+    reconciles: tuple[str, ...] = ()  # what its agent's reconcile function may answer
     lookup_time: str = "asked"  # or recorded: the time that counts for what a lookup said
     late: bool = False  # a worker that lost the run may still write down what its call did
     faults: int = -1  # how many may happen; -1: any number
@@ -352,15 +368,63 @@ def taken_over(core: Core, plan: Plan, crash: Move) -> Iterator[Move]:
     for step in crash.after.run.steps:
         if step.state is StepState.SENT and not step.doubt:
             move = _then(move, _step(crash.name, move.after, step.number, core.interrupted(step)))
+    if move.after.run.state in RUN_BACKWARD or move.after.run.halted:
+        yield move
+        return
+    for seen in _seen_by_its_agent(core, plan, move):
+        if seen.after.run.state is RunState.RUNNING and not seen.after.run.halted:
+            yield from _recovered(core, plan, seen)
+        else:
+            yield seen
+
+
+def _recovered(core: Core, plan: Plan, move: Move) -> Iterator[Move]:
     run = move.after.run
     for recovery in plan.recoveries:
-        if run.state not in RUN_BACKWARD and core.gives_up(run, recovery, overdue=False):
+        if core.gives_up(run, recovery, overdue=False):
             gave_up = move.after._replace(run=replace(run, gave_up=True))
-            yield Move(f"{crash.name} (recovery: {recovery})", gave_up, move.changes)
+            yield Move(f"{move.name} (recovery: {recovery})", gave_up, move.changes)
         else:
             yield move
-        if run.state in RUN_BACKWARD:
-            return
+
+
+def _seen_by_its_agent(core: Core, plan: Plan, crash: Move) -> Iterator[Move]:
+    """What the agent's reconcile function says, where it has one; it says `completed` of what took effect."""
+    if not plan.reconciles:
+        yield crash
+    step = crash.after.run.current
+    under_way = step and (step.state is StepState.SENT or (step.state is StepState.APPROVED and step.calls))
+    for answer in plan.reconciles:
+        number = step.number if step and under_way else 0
+        yield from _reconciled(core, plan, crash._replace(name=f"{crash.name}, reconcile: {answer}"), answer, number)
+
+
+def _reconciled(core: Core, plan: Plan, move: Move, answer: str, number: int) -> Iterator[Move]:
+    state = move.after
+    if answer == "continue":
+        yield move
+    elif answer == "conflict" or (answer == "waiting" and not number):
+        yield _then(move, _halted(move.name, state, RunState.RUNNING))
+    elif answer == "waiting":
+        kind = "outcome" if state.run.steps[number - 1].state is StepState.SENT else "confirm"
+        key = state.keys[number - 1]._replace(approved=False)
+        yield _then(move, _step(move.name, _key(state, number, key), number, {"state": QUESTIONS[kind]}))
+    elif not number or state.keys[number - 1].landed or not state.run.steps[number - 1].writes:
+        yield _then(move, _completed(core, move.name, state, number))
+
+
+def _completed(core: Core, name: str, state: State, number: int) -> Move:
+    done = Move(name, state)
+    if number:
+        done = _step(name, state, number, {"state": StepState.PERFORMED, "answer": ""})
+    if not core.may_be_completed(done.after.run):
+        return done
+    return _then(done, _end_forward(name, done.after, RunState.SUCCEEDED))
+
+
+def _halted(name: str, state: State, to: RunState) -> Move:
+    move = _end_forward(name, state, to)
+    return move._replace(after=move.after._replace(run=replace(move.after.run, halted=True)))
 
 
 def _look_up(core: Core, plan: Plan, state: State, step: StepView) -> Iterator[Move]:
@@ -435,7 +499,7 @@ def _end_forward(name: str, state: State, to: RunState) -> Move:
     run = state.run
     steps = [_stopped(step) for step in run.steps]
     moved = _moved(run.steps, steps)
-    run = replace(run, state=to, steps=tuple(steps), undo_requested=False)
+    run = replace(run, state=to, steps=tuple(steps), undo_requested=False, halted=False)
     return Move(name, state._replace(run=run), moved)
 
 

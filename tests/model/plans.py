@@ -11,6 +11,7 @@ One and two steps are explored over every kind of tool, with any number of fault
 
 from dataclasses import replace
 
+from runs.tools.reconciling import OUTCOMES
 from tests.model.loop import Plan
 from tests.model.world import UNDO_TOOLS, Tool, forward_tools, undo_tools
 
@@ -46,6 +47,7 @@ ONE_STEP = {
     "late outcomes": Plan((PLAIN,), late=True, faults=2),
     "an action that another run may have done": Plan((PLAIN,), keys="action", faults=3),
     "people who say what is not so": Plan((PLAIN,), truthful=False, faults=3),
+    "seen by its agent when it died": Plan((CONFIRMED,), reconciles=OUTCOMES, faults=3),
 }
 TWO_STEPS = {
     "every kind of tool, undone in order": Plan((PLAIN, PLAIN), rollbacks=("ordered",)),
@@ -55,6 +57,7 @@ TWO_STEPS = {
     "late outcomes": Plan((tools("undo", "undo+lookup"), tools("undo")), late=True, faults=1),
     "actions that another run may have done": Plan((PLAIN, PLAIN), keys="action", faults=1),
     "people who say what is not so": Plan((PLAIN, PLAIN), truthful=False, faults=1),
+    "seen by its agent when it died": Plan((MIXED, MIXED), reconciles=OUTCOMES, undos=SIMPLE_UNDO, faults=1),
 }
 MORE_STEPS = {
     "charge, CRM, provision": Plan(steps("undo", "undo", "undo"), undos=SIMPLE_UNDO, faults=2),

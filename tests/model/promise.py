@@ -75,7 +75,7 @@ def _at_the_end(plan: Plan, state: State) -> str:
     if end is not RunState.ABANDONED and any(step.state is not StepState.PERFORMED for step in run.undos):
         return f"the end: {end} with an undo that was not performed"
     done = any(key.landed and not step.replayed for step, key in zip(run.steps, state.keys, strict=True))
-    if end is RunState.FAILED and done and plan.truthful:
+    if end is RunState.FAILED and done and plan.truthful and not run.halted:
         return "the end: failed says that nothing had been done"
     undone = run.mode == "atomic" and run.gave_up
     if end is RunState.HANDED_OVER and undone and any(step.to_undo for step in run.forward):
@@ -92,6 +92,7 @@ def _not_looked_up(step: StepView) -> bool:
 
 def _succeeded(plan: Plan, state: State) -> str:
     fine = {StepState.PERFORMED, StepState.DECLINED} | ({StepState.REFUSED} if plan.opened else set())
+    fine |= {StepState.CANCELLED} if plan.reconciles else set()  # its agent said that it is completed
     forward = list(state.run.forward)
     if not plan.opened and len(forward) != len(plan.tools):
         return "the end: succeeded without all of its steps"
@@ -108,6 +109,7 @@ def broken_by_move(plan: Plan, before: State, action: Action, move: Move) -> str
         or (_sending(plan, before, move) if move.sent else "")
         or (_undoing(before, action) if isinstance(action, Undo) else "")
         or (_kept(plan, before) if move.after.run.state is RunState.ROLLING_BACK else "")
+        or _left_as_it_is(before, move)
     )
 
 
@@ -149,7 +151,8 @@ def _sending(plan: Plan, before: State, move: Move) -> str:
         return f"approved: {number} was called and nobody had approved it"
     if old.check != "allowed":
         return f"checked: {number} was called and its check said {old.check!r}"
-    if old.undoes is None and (run.cancelled or run.gave_up or run.state in RUN_BACKWARD):
+    stopping = run.cancelled or run.gave_up or run.halted
+    if old.undoes is None and (stopping or run.state in RUN_BACKWARD):
         return f"stopped: {number} was called although the run was stopping"
     return _undo_sent(before, old) if old.undoes else ""
 
@@ -159,6 +162,14 @@ def _kept(plan: Plan, before: State) -> str:
     keep = before.run.mode == "keep" or (before.mode_open and "keep" in plan.modes)
     live = before.run.state is RunState.RUNNING
     return "keep: it has written, and rolls back" if keep and live and before.run.has_written else ""
+
+
+def _left_as_it_is(before: State, move: Move) -> str:
+    """A run that was halted is not undone by itself."""
+    undone = move.after.run.state is RunState.ROLLING_BACK
+    if before.run.halted and undone and not before.run.undo_requested:
+        return "halted: it is undone, and nobody asked for it"
+    return ""
 
 
 def _undo_sent(before: State, undo: StepView) -> str:

@@ -12,6 +12,7 @@ import pytest
 
 from runs.states import StepState
 from runs.view import StepView
+from runs.tools.reconciling import OUTCOMES
 from tests.model.explorer import REAL, explore
 from tests.model.loop import Core, Plan
 from tests.model.plans import FORGETFUL, SAFE_UNDO, SIMPLE_UNDO, steps
@@ -24,6 +25,7 @@ FORGOTTEN = Plan((FORGETFUL[:1],), undos=SIMPLE_UNDO, faults=4)
 TWO = Plan(steps("undo", "undo"), undos=SIMPLE_UNDO, faults=3)
 IN_ORDER = Plan(steps("undo", "undo"), undos=SIMPLE_UNDO, rollbacks=("ordered",), faults=3)
 BEST_EFFORT = Plan(steps("undo", "undo"), undos=SIMPLE_UNDO, rollbacks=("best_effort",), faults=3)
+HALTED = Plan(steps("undo", "undo"), undos=SIMPLE_UNDO, reconciles=OUTCOMES, faults=2)
 PROVEN_UNDO = Plan(steps("undo"), undos=SAFE_UNDO)
 
 
@@ -200,6 +202,33 @@ def test_without_the_stop_a_run_succeeds_with_a_failed_step() -> None:
 def test_without_keep_a_run_undoes_what_it_was_to_keep() -> None:
     edit = core('if run.mode == "keep" and (run.has_written or run.gave_up):', "if False:")
     without(TWO, edit, breaks="keep")
+
+
+def test_without_the_halt_a_run_that_is_to_be_left_as_it_is_goes_on() -> None:
+    edit = core(
+        "    if run.halted:\n        return _closing_look(run) or Finish(RunState.FAILED)\n", ""
+    )
+    without(HALTED, edit, breaks="the end: succeeded")
+
+
+def test_without_the_halt_a_doubted_call_is_sent_again() -> None:
+    edit = core("or run.gave_up or run.halted or", "or run.gave_up or")
+    without(replace(HALTED, tools=steps("undo+retry_safe")), edit, breaks="stopped")
+
+
+def test_without_the_halt_a_run_that_is_to_be_left_as_it_is_is_undone_after_its_end() -> None:
+    edit = core("if undone and left and not run.halted:", "if undone and left:")
+    without(HALTED, edit, breaks="halted")
+
+
+def test_without_what_stops_a_run_it_is_completed_with_a_failed_step() -> None:
+    edit = core(" or (last is not None and _stops(run, last)))", ")")
+    without(HALTED, edit, breaks="the end: succeeded")
+
+
+def test_without_what_is_in_flight_a_run_is_completed_beside_a_call_that_nobody_knows_of() -> None:
+    edit = core("run.gave_up or in_flight or", "run.gave_up or")
+    without(HALTED, edit, breaks="the end: succeeded")
 
 
 # Undoing ------------------------------------------------------------------------------------------------------

@@ -35,6 +35,7 @@ def core_with(edits: Iterable[Edit]) -> Core:
     return Core(
         core["next_action"],
         core["gives_up"],
+        core["may_be_completed"],
         learnt["sending"],
         learnt["called"],
         learnt["looked_up"],
