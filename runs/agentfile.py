@@ -111,7 +111,7 @@ def agent(name: str) -> AgentSpec:
 
 
 def spec_of(name: str) -> AgentSpec:
-    """The agent of this name; one that knows no tool where it is gone or does not load, so that its runs can be read."""
+    """The agent of this name; where it is gone or does not load, one without tools, so that its runs can be read."""
     try:
         return agent(name)
     except StalwartError:

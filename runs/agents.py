@@ -49,7 +49,8 @@ class Agent:
     def confirm(self, user: str, answer: str, *, by: str = "", data: dict[str, Any] | None = None) -> Reply:
         """Answer what this user's conversation waits for. Raises NotFound where it waits for nothing."""
         thread = self._thread(user)
-        step = Step.objects.asking().filter(thread=thread).order_by("number").first()
+        # The newest run first: what is still asked of one that has ended can wait.
+        step = Step.objects.asking().filter(thread=thread).order_by("-run_id", "number").first()
         if thread is None or step is None:
             raise NotFound(f"The conversation of {user} waits for nothing.")
         person = Actor(by or user, frozenset({"support", "lead", "operator"}))

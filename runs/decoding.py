@@ -1,4 +1,4 @@
-"""Whether the rows of a run are in the shapes that the code reads; a run with one that is not is not carried on (S3)."""
+"""Whether the rows of a run are in the shapes that the code reads; otherwise the run is not carried on (S3)."""
 
 from collections.abc import Iterable
 

@@ -7,6 +7,7 @@ from django.conf import settings
 
 from runs.actions import HandOver, RollBack, Wait
 from runs.agentfile import AgentSpec
+from runs.loading import is_halted
 from runs.models import Message, Step
 from runs.moves import cancel_stuck, cancel_unsent
 from runs.queue import nudge
@@ -68,6 +69,8 @@ def let_go(held: Held) -> None:
 def finish(held: Held, state: RunState, spec: AgentSpec) -> None:
     """End the run with its one reply."""
     cancel_stuck(held)
+    if is_halted(held.run):
+        cancel_unsent(held)  # its agent may have proposed more, while what was in flight was settled
     if state in (RunState.HANDED_OVER, RunState.ABANDONED):
         kind = held.run.stop["kind"] if held.run.stop else ""
         open_ticket(held, "undo_stuck" if state is RunState.ABANDONED else REASONS.get(kind, kind))

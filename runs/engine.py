@@ -89,9 +89,9 @@ def _loop(run_id: int, owner: str) -> bool:
                 record_late(job)
             return False
         except CountFirst:
-            counted = mishaps.count(run_id, owner)
+            counted = mishaps.count(run_id)
             if not counted:
-                return True
+                return False
             continue
         except Exception as error:
             outages += 1
@@ -101,7 +101,9 @@ def _loop(run_id: int, owner: str) -> bool:
             if isinstance(job, Sending):
                 record_late(job)
             mishaps.note(run_id, owner, error, claimed=held is not None, counted=counted)
-            raise HeldUp(f"R-{run_id} is held up, and is tried again by itself: {type(error).__name__}") from error
+            raise HeldUp(
+                f"R-{run_id} is held up, and is tried again by itself: {type(error).__name__}"
+            ) from error
         outages = 0
         if done:
             faults.reach("after-outcome", done.call.tool)

@@ -1,4 +1,4 @@
-"""JSON columns that hold an object, or a list: what is stored in another shape stays readable, and is never taken for it.
+"""JSON columns that hold an object, or a list: what is stored in another shape is shown, and never taken for it.
 
 A row that will not decode must neither be guessed at nor rewritten (S3). The engine refuses to carry its run on
 (runs/decoding.py); pages, the API and the ticket show what is stored.

@@ -2,8 +2,8 @@
 
 | why (the ticket's reason) | when |
 | --- | --- |
-| reconcile_conflict | its agent's `reconcile` function says that the world contradicts the record, or asks to wait for nothing |
-| internal_error | that function fails or answers what is none; a row does not decode; a bug of ours, tried again and again |
+| reconcile_conflict | its agent's `reconcile` function finds a contradiction, or waits for nothing |
+| internal_error | that function fails, or gives no answer; a row does not decode; a bug of ours, tried many times |
 | agent_gone | its agent has been unknown for many tries, and an operator cancelled it |
 
 `halt` is for a run that can still be carried on: it ends once what is in flight is settled, by the ordinary loop.
@@ -41,13 +41,13 @@ def _say_why(held: Held, reason: str, detail: str) -> None:
 
 
 @transaction.atomic
-def end_now(run_id: int, owner: str, reason: str, detail: str) -> None:
+def end_now(run_id: int, reason: str, detail: str) -> None:
     """End a run that cannot be carried on, unless somebody holds it. One that has ended is left at that."""
     free = Run.objects.unheld().select_for_update(of=("self",)).select_related("thread")
     run = free.filter(pk=run_id).first()
     if run is None:
         return
-    held, spec = Held(run, owner, clock()), spec_of(run.thread.agent)
+    held, spec = Held(run, "", clock()), spec_of(run.thread.agent)
     held.take(Step.objects.filter(run=run).select_related("entry", "undoes").order_by("number"))
     if run.state in RUN_ENDS:
         _withdraw(held, reason, detail)
@@ -72,7 +72,7 @@ def _put_to_rest(held: Held, spec: AgentSpec) -> None:
             if not damage_of(step):
                 _rest(held, step, spec)
         except Exception as error:  # noqa: BLE001 (a bug that ends a run must not keep it from ending)
-            log.error("%s of %s stays as it is: %s", step, held.run.name, type(error).__name__)  # noqa: TRY400
+            log.error("%s of %s stays as it is: %s", step, held.run.name, type(error).__name__)
 
 
 def _rest(held: Held, step: Step, spec: AgentSpec) -> None:

@@ -4,11 +4,12 @@
 | --- | --- | --- |
 | a commit fails: a bug | when it has failed | the run ends `failed`, ticket `internal_error` |
 | the process dies each time it takes the run | before it takes it | the same |
-| this process does not know its agent, or cannot load it | when it has failed | ticket `agent_gone`; the run waits on |
+| this process does not know its agent, or cannot load it | when it has failed | the run waits on |
 | a row does not decode | not at all | at once `failed`, ticket `internal_error` |
 
 An agent that is gone is most often a deploy that is under way, and other workers may know it: time ends no such
-run. An operator who cancels it, once its ticket is open, does. Whatever gets on forgets what was counted.
+run. An operator who cancels it does, after so many tries: `failed`, ticket `agent_gone`. Whatever gets on forgets
+what was counted.
 
 Only a claim that may be the death of its process costs a commit of its own: one whose last holder died, or that
 the sweep has asked for again and again. Nothing that is stored or logged here has the words of an error in it, but
@@ -26,11 +27,11 @@ from django.db import InterfaceError, OperationalError, transaction
 
 from runs import outcomes
 from runs.agentfile import AgentSpec, agent
-from runs.endings import open_ticket
 from runs.errors import AgentGone, Damaged, StalwartError
 from runs.halts import end_now
 from runs.models import Run
 from runs.states import RunState
+from runs.tools.dispatch import storable
 from runs.transitions import Held, change, clock, flush, move_run, record
 
 log = logging.getLogger(__name__)
@@ -59,17 +60,21 @@ def refuse_uncounted(held: Held) -> None:
         raise CountFirst
 
 
-def count(run_id: int, owner: str) -> bool:
-    """One more try is on record before it is made. False where it would be one too many: the run ends."""
+def count(run_id: int) -> bool:
+    """One more try is on record before it is made. False where it is not to be made: not yet, or never again.
+
+    Of two workers who take such a run at once, one counts and goes on; the other finds that it is not due.
+    """
     with transaction.atomic():
         run = Run.objects.unheld().select_for_update(of=("self",)).filter(pk=run_id).first()
-        if run is None:
-            return True  # somebody was faster; the claim finds out
+        now = clock()
+        if run is None or (run.failures and run.due_at and run.due_at > now):
+            return False
         if run.failures < TRIES:
-            due = clock() + _pause(run.failures + 1)
+            due = now + _pause(run.failures + 1)
             Run.objects.filter(pk=run_id).update(failures=run.failures + 1, due_at=due)
             return True
-    end_now(run_id, owner, "internal_error", f"whoever carried it on died, {TRIES} times in a row")
+    end_now(run_id, "internal_error", f"whoever carried it on died, {TRIES} times in a row")
     return False
 
 
@@ -88,19 +93,17 @@ def note(run_id: int, owner: str, error: Exception, *, claimed: bool, counted: b
     cause = _cause(error)
     tries = _hold_up(run_id, owner, error, cause, claimed=claimed, counted=counted and not claimed)
     if isinstance(error, Damaged) or (tries >= TRIES and not isinstance(error, AgentGone)):
-        end_now(run_id, owner, "internal_error", cause)
+        end_now(run_id, "internal_error", cause)
     elif tries >= TRIES and Run.objects.alive().filter(pk=run_id, cancel_requested_at__isnull=False).exists():
-        end_now(run_id, owner, "agent_gone", cause)
+        end_now(run_id, "agent_gone", cause)
 
 
 @transaction.atomic
-def _hold_up(
-    run_id: int, owner: str, error: Exception, cause: str, *, claimed: bool, counted: bool
-) -> int:
+def _hold_up(run_id: int, owner: str, error: Exception, cause: str, *, claimed: bool, counted: bool) -> int:
     """Let the run wait, and say why; how many tries there were in a row, 0 where another worker holds it."""
     run = Run.objects.select_for_update(of=("self",)).get(pk=run_id)
-    held = Held(run, owner, clock())
-    if _is_elsewhere(held, error, claimed=claimed):
+    held = Held(run, "", clock())
+    if _is_elsewhere(held, owner, error, claimed=claimed):
         return 0
     tries = run.failures + (0 if counted else 1)
     if run.trouble != cause:
@@ -110,20 +113,18 @@ def _hold_up(
         change(held, run, lease_owner="", lease_expires_at=None)
         if run.state == RunState.RUNNING:
             move_run(held, RunState.READY, why="held up")
-    kept = tries
-    if isinstance(error, AgentGone):
-        kept = min(tries, TRIES - 1)  # time ends no such run
-        if tries >= TRIES:
-            open_ticket(held, "agent_gone")
+    kept = (
+        min(tries, TRIES - 1) if isinstance(error, AgentGone) else tries
+    )  # time ends no run whose agent is gone
     due = held.now + _pause(tries)
     change(held, run, failures=kept, trouble=cause, nudges=0, due_at=due)
     flush(held)
     return tries
 
 
-def _is_elsewhere(held: Held, error: Exception, *, claimed: bool) -> bool:
+def _is_elsewhere(held: Held, owner: str, error: Exception, *, claimed: bool) -> bool:
     """Another worker holds it; or the commit landed after all, and its answer was lost with the connection."""
-    run, ours = held.run, held.run.lease_owner == held.owner
+    run, ours = held.run, held.run.lease_owner == owner
     if claimed:
         return not ours
     if not ours and run.lease_expires_at and run.lease_expires_at > held.now:
@@ -139,7 +140,7 @@ def _pause(tries: int) -> timedelta:
 def _cause(error: Exception) -> str:
     """What went wrong, in words that hold no data: `KeyError in moves.py, line 51`."""
     if isinstance(error, AgentGone | Damaged):
-        return str(error)[:500]
+        return storable(str(error))[:500]
     frames = traceback.extract_tb(error.__traceback__)
     here = Path(__file__).parent
     ours = [frame for frame in frames if here in Path(frame.filename).parents] or frames

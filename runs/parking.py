@@ -26,8 +26,8 @@ def ask(held: Held, step: Step, kind: str, spec: AgentSpec, said: str = "") -> N
     fields = park(held, step, kind, spec, covered, said)
     for other in covered:
         change(held, other, fingerprint=spec.catalogue[other.tool].fingerprint)
-    said = {name: fields[name] for name in ("digest", "approver", "warnings", "covers")}
-    move_step(held, step, STATES[kind], data={"kind": kind, **said}, **fields)
+    shown = {name: fields[name] for name in ("digest", "approver", "warnings", "covers")}
+    move_step(held, step, STATES[kind], data={"kind": kind, **shown}, **fields)
 
 
 def park(

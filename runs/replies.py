@@ -55,7 +55,7 @@ def reason_of(stop: dict[str, Any]) -> str:
         "died": "its process died.",
         "reconcile_conflict": f"what is outside contradicts the record ({stop.get('detail')}).",
         "internal_error": f"an internal error ({stop.get('detail')}).",
-        "agent_gone": f"its agent is gone ({stop.get('detail')}).",
+        "agent_gone": "its agent is not known any more.",
     }.get(stop["kind"], f"cancelled by {stop.get('by')}.")
 
 

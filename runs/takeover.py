@@ -14,6 +14,7 @@ an operator's cancel, a step that failed and a recovery that was decided before 
 asks whether a call in doubt took effect; it never offers to approve a call that may have been made already.
 """
 
+import copy
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -38,10 +39,10 @@ Facts = tuple[tuple[Any, ...], ...]
 
 def take_over(held: Held, spec: AgentSpec) -> None:
     """Say what was interrupted; where the worker died, its agent's function is owed, or its task decides."""
-    cause = cause_of_death(held.taken_from, held.lease_ended) if held.lease_ended else ""
+    cause = cause_of_death(held.taken_from, held.lease_ended or held.now) if held.taken_from else "given back"
     for step in held.steps:
         if step.state == StepState.SENT and not step.doubt:
-            found = {"found": step.state, "owner": held.taken_from, "cause": cause or "given back"}
+            found = {"found": step.state, "owner": held.taken_from, "cause": cause}
             record(held, "step.interrupted", step, data=found)
             ledger.apply(held, step, outcomes.interrupted(step_view(held, step, spec)))
     if held.taken_from and _goes_forward(held):
@@ -110,9 +111,11 @@ class Reconciling:
             case "waiting":
                 _ask_a_person(held, step, answer.detail, spec)
             case "conflict":
-                halt(held, "reconcile_conflict", answer.detail or "its agent's reconcile function says no more")
-            case _:
-                halt(held, "internal_error", answer.detail)
+                halt(
+                    held, "reconcile_conflict", answer.detail or "its agent's reconcile function says no more"
+                )
+            case _:  # what its error says is in the record alone, for it may hold what a customer said
+                halt(held, "internal_error", answer.detail.partition(":")[0])
 
 
 def _complete(held: Held, step: Step | None, result: Any, spec: AgentSpec) -> None:
@@ -157,7 +160,7 @@ def _facts(held: Held) -> Facts:
 
 
 def found(held: Held, spec: AgentSpec) -> FoundRun:
-    """The run as the function sees it."""
+    """The run as the function sees it: copies, so that it cannot change what we hold."""
     run, at = held.run, interrupted(held)
     steps = {step.number: _found_step(held, step, spec) for step in held.steps}
     return FoundRun(
@@ -182,13 +185,13 @@ def _found_step(held: Held, step: Step, spec: AgentSpec) -> FoundStep:
     return FoundStep(
         number=step.number,
         tool=step.tool,
-        args=dict(step.args),
+        args=copy.deepcopy(step.args),
         state=str(step.state),
         writes=step_view(held, step, spec).writes,
         key=step.entry_id or "",
         calls=step.calls,
         doubt=step.doubt,
-        result=step.entry.result if step.entry else None,
+        result=copy.deepcopy(step.entry.result) if step.entry else None,
         error_class=step.error_class,
         error=step.error,
         undoes=step.undoes.number if step.undoes else None,

@@ -45,7 +45,10 @@ FENCE = ("version", "lease_epoch", "lease_owner")
 
 @dataclass
 class Held:
-    """A run that this worker holds. `now` is the database's clock at the last `observe`."""
+    """A run that this worker holds. `now` is the database's clock at the last `observe`.
+
+    `owner` is '' where it holds no lease, but has locked the row of a run that nobody holds.
+    """
 
     run: Run
     owner: str
@@ -254,10 +257,10 @@ def flush(held: Held) -> None:
 
 
 def _fence(held: Held) -> rows.Part:
-    """The run's own row, with the lease renewed where it is ours, and not given back."""
+    """The run's own row, with the lease renewed where there is one that is ours."""
     run = held.run
     change(held, run, version=run.version + 1)
-    if run.lease_owner == held.owner:
+    if run.lease_owner and run.lease_owner == held.owner:
         change(held, run, lease_expires_at=held.now + timedelta(seconds=settings.LEASE_SECONDS))
     dirty = held.dirty.pop(id(run))
     return rows.update(run, dirty.fields, dirty.stored)

@@ -4,7 +4,6 @@ import socket
 from datetime import datetime, timedelta
 
 import psutil
-
 from django.conf import settings
 from django.db.models.functions import Now
 

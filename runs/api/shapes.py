@@ -224,7 +224,9 @@ class Stop(Out):
     tool: str | None = Field(default=None, examples=["provision_account"])
     cause: str | None = Field(default=None, examples=["RuntimeError"])
     by: str | None = Field(default=None, description="Who cancelled it.")
-    detail: str | None = Field(default=None, description="Of a run that was left as it is: what is known of it.")
+    detail: str | None = Field(
+        default=None, description="Of a run that was left as it is: what is known of it."
+    )
 
 
 class Waiting(Out):

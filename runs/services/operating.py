@@ -64,6 +64,7 @@ def resume(actor: Actor, run: Run) -> None:
             raise RunClosed(f"{run.name} has ended.")
         if not found.unheld().exists():
             raise RunLeased(f"{run.name} is held by {run.lease_owner}; nothing was changed.")
+        found.update(due_at=None)  # whatever it waits for: it is tried now
         Event.objects.create(run=run, kind="run.resume_requested", actor=actor.name)
         queue.nudge(run.pk)
 

@@ -12,6 +12,8 @@ It is called when a run is taken over whose worker died, before anything else is
 It may read what it likes and must change nothing: a crash while or just after it ran has it called again.
 """
 
+import logging
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +21,7 @@ from typing import Any
 from runs.tools.dispatch import storable
 from runs.tools.registry import as_json
 
+log = logging.getLogger(__name__)
 OUTCOMES = ("continue", "completed", "waiting", "conflict")
 FAILED = "failed"  # the function itself
 
@@ -99,11 +102,15 @@ def consult(function: Reconcile, run: FoundRun) -> Reconciliation:
     try:
         answer = function(run)
     except Exception as error:  # noqa: BLE001 (a function that fails is an answer)
+        places = "".join(traceback.format_tb(error.__traceback__))
+        log.error("The reconcile function failed for %s: %s\n%s", run.run, type(error).__name__, places)
         return _failed(f"reconcile failed with {type(error).__name__}: {error}")
     if not isinstance(answer, Reconciliation):
         return _failed(f"reconcile returned {type(answer).__name__}, not a Reconciliation")
     if answer.outcome not in OUTCOMES or not isinstance(answer.detail, str):
-        return _failed(f"reconcile must answer one of: {', '.join(OUTCOMES)}, with a detail that is text")
+        return _failed(
+            "reconcile must answer continue, completed, waiting or conflict, with a detail that is text"
+        )
     try:
         return Reconciliation(answer.outcome, as_json(answer.result), storable(answer.detail))
     except ValueError as error:

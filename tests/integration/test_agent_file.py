@@ -40,9 +40,7 @@ def test_reconcile_is_the_function_behind_a_dotted_path(tmp_path: Path) -> None:
         ("[a, b]", "agents.clerk.reconcile: Input should be a valid string"),
     ],
 )
-def test_what_is_no_function_is_refused_with_file_and_line(
-    tmp_path: Path, reconcile: str, said: str
-) -> None:
+def test_what_is_no_function_is_refused_with_file_and_line(tmp_path: Path, reconcile: str, said: str) -> None:
     path = _file(tmp_path, reconcile)
     with pytest.raises(ConfigurationError) as refused:
         agentfile.read(path)

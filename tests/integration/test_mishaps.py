@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.management import call_command
 from django.db import OperationalError, connection
 from django.db.models import F
 from django.db.models.functions import Now
@@ -14,12 +15,14 @@ from django.db.models.functions import Now
 from approvals.handover_words import word
 from approvals.handovers import read
 from runs import agentfile, calls, engine, mishaps, services, tasks
+from runs.api import showing
+from runs.api.showing import whole_run
 from runs.engine import advance
 from runs.errors import Gone, HeldUp, RunClosed
 from runs.handover import ticket
 from runs.models import Run, Step
+from runs.next_action import next_action
 from runs.recovery import sweep
-from runs.tools.dispatch import dispatch
 from tests.factories import (
     PERSON,
     answer,
@@ -31,10 +34,9 @@ from tests.factories import (
     reply,
     start,
     states,
-    then_die,
     until,
 )
-from tests.integration.pages import signed_in, words
+from tests.integration.pages import send, signed_in, words
 from tests.world import WORLD
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -58,6 +60,7 @@ def held_up(run: Run) -> Run:
 def try_on(run: Run, tries: int = mishaps.TRIES) -> Run:
     """So many workers try it, each when it is due."""
     for _ in range(tries):
+        Run.objects.filter(pk=run.pk).update(due_at=None)
         tasks.advance_run(run.pk)
     run.refresh_from_db()
     return run
@@ -68,7 +71,7 @@ def pauses(run: Run, tries: int) -> list[float]:
     found = []
     for _ in range(tries):
         tasks.advance_run(run.pk)
-        wait = Run.objects.filter(pk=run.pk).annotate(wait=F("due_at") - Now()).get().wait
+        [wait] = Run.objects.filter(pk=run.pk).values_list(F("due_at") - Now(), flat=True)
         found.append(round(wait / timedelta(seconds=100)))
     return found
 
@@ -95,15 +98,13 @@ def test_a_run_whose_agent_is_gone_waits_longer_each_time_and_goes_on_when_it_is
     assert run.events.filter(kind="run.held_up").count() == 1
 
 
-def test_a_person_is_told_when_the_agent_stays_away_and_time_ends_no_run(agent: str) -> None:
+def test_time_ends_no_run_whose_agent_stays_away(agent: str) -> None:
     run = start(agent, "tag 1, then tag 2")
     answer(run, "approve")
     services.resolve(PERSON, question(run).pk, "approve", question(run).digest)
     gone = agentfile._known.pop(agent)
     run = try_on(run, 3 * mishaps.TRIES)
-    assert (run.state, run.handover_reason) == ("waiting", "agent_gone")
-    assert "no worker knows its agent" in word(read(run.pk)).reason
-    assert ticket(run)["completed"][0]["tool"] == "tag"
+    assert (run.state, run.handover_reason) == ("waiting", "")
     agentfile._known[agent] = gone
     assert advance(run.pk) and Run.objects.get().state == "succeeded"
 
@@ -117,7 +118,9 @@ def test_an_operator_ends_a_run_whose_agent_stays_away_by_cancelling_it(agent: s
     run = try_on(run, 1)
     assert (run.state, run.handover_reason) == ("failed", "agent_gone")
     assert states(run) == {"tag": "performed", "mail": "cancelled"}
-    assert "its agent is gone" in reply(run) and reply(run).endswith("Left as they are: tag.")
+    assert reply(run) == "This run stopped: its agent is not known any more. Left as they are: tag."
+    assert "no worker knows its agent: the agent tester cannot be had here" in word(read(run.pk)).reason
+    assert ticket(run)["completed"][0]["tool"] == "tag"
     agentfile._known[agent] = gone
     services.undo(PERSON, run)
     assert until(run, "rolled_back") and WORLD.calls == ["tag", "untag"]
@@ -140,7 +143,7 @@ def test_a_dead_run_whose_agent_is_gone_is_not_taken_for_one_that_kills_its_work
     run = die(monkeypatch, start(agent, "charge 1 40.00"))
     gone = agentfile._known.pop(agent)
     run = try_on(run, 3 * mishaps.TRIES)
-    assert (run.state, run.handover_reason) == ("running", "agent_gone")
+    assert (run.state, run.handover_reason) == ("running", "")
     agentfile._known[agent] = gone
     run = until(run, "waiting")
     assert question(run).question == "Did charge take effect? It was being sent when the run stopped."
@@ -162,8 +165,8 @@ def test_a_tool_that_is_gone_at_the_take_over_is_asked_about_and_not_sent_again(
     run = die(monkeypatch, start(agent, "pay 1, then tag 1"))
     known = agentfile.agent(agent)
     for name in ("tag", "pay"):
-        monkeypatch.delitem(known.catalogue, name)  # type: ignore[arg-type]
-        monkeypatch.delitem(known.tools, name)  # type: ignore[arg-type]
+        monkeypatch.delitem(known.catalogue, name)
+        monkeypatch.delitem(known.tools, name)
     run = until(run, "waiting")
     assert (question(run).asks, question(run).tool) == ("outcome", "tag")
     assert WORLD.calls == ["pay", "tag"]
@@ -177,7 +180,7 @@ def test_a_bug_holds_up_one_run_for_longer_each_time_while_others_go_on(
 ) -> None:
     run = start(agent, "tag 1", user="u-1")
     services.resolve(PERSON, question(run).pk, "approve", question(run).digest)
-    monkeypatch.setattr(engine, "next_action", _for(run, fails, engine.next_action))
+    monkeypatch.setattr(engine, "next_action", _for(run, fails, next_action))
     settings.RETRY_SECONDS = 100
     assert pauses(run, 3) == [1, 2, 3]
     settings.RETRY_SECONDS = 0.02
@@ -342,8 +345,8 @@ def test_a_run_that_kills_whoever_takes_it_over_is_counted(
         for _ in range(mishaps.TRIES):
             with pytest.raises(KeyboardInterrupt):
                 advance(run.pk)
-            expire(run)
-        assert advance(run.pk)
+            Run.objects.filter(pk=expire(run).pk).update(due_at=None)
+        assert not advance(run.pk)
     run.refresh_from_db()
     assert (run.state, run.handover_reason, states(run)) == (
         "failed",
@@ -351,6 +354,30 @@ def test_a_run_that_kills_whoever_takes_it_over_is_counted(
         {"tag": "unknown", "mail": "cancelled"},
     )
     assert WORLD.calls == ["tag"]
+
+
+def test_of_two_workers_who_take_a_dead_run_at_once_one_counts(
+    agent: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = die(monkeypatch, start(agent, "tag 1"))
+    assert [mishaps.count(run.pk), mishaps.count(run.pk)] == [True, False]
+    run.refresh_from_db()
+    assert run.failures == 1 and run.due_at
+
+
+def test_a_run_that_killed_its_worker_is_left_alone_for_longer_each_time_unless_somebody_resumes_it(
+    agent: str, monkeypatch: pytest.MonkeyPatch, settings: Any
+) -> None:
+    settings.RETRY_SECONDS = 100
+    run = die(monkeypatch, start(agent, "tag 1"))
+    with monkeypatch.context() as patch:
+        patch.setattr(calls, "look_up", then_die_of)
+        with pytest.raises(KeyboardInterrupt):
+            advance(run.pk)
+    expire(run)
+    assert not advance(run.pk) and WORLD.lookups == []
+    services.resume(PERSON, run)
+    assert until(run, "succeeded") and WORLD.calls == ["tag"]
 
 
 def test_deaths_with_something_done_between_them_are_not_counted_together(
@@ -423,16 +450,52 @@ def test_the_pages_show_a_row_that_does_not_decode_as_it_is(
 # --- What people see of it ----------------------------------------------------------------------------
 
 
-def test_a_run_that_is_held_up_says_so_wherever_runs_are_shown(agent: str) -> None:
+def test_a_run_that_is_held_up_says_so_wherever_runs_are_shown(
+    agent: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     run = start(agent, "tag 1")
     services.resolve(PERSON, question(run).pk, "approve", question(run).digest)
     agentfile._known.pop(agent)
     held_up(run)
+    assert (showing.summary(whole_run(run.pk)).held_up or "").startswith("the agent tester cannot be had here")
+    call_command("runs")
+    assert "held up: the agent tester cannot be had here" in capsys.readouterr().out
+    call_command("trace", run.name)
+    assert "held up: the agent tester cannot be had here" in capsys.readouterr().out
     ana = signed_in("ana", "Ana Ferreira", "support", "operator")
     page = words(ana.get(f"/runs/{run.pk}/"))
     assert "Held up: the agent tester cannot be had here" in page
     assert "Held up, and tried again by itself" in page
     assert "held up" in words(ana.get("/runs/"))
+
+
+def test_a_command_that_follows_a_run_says_why_it_does_not_go_on(
+    agent: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    signed_in("olga", "Olga Petrova", "operator")
+    run = start(agent, "tag 1")
+    services.resolve(PERSON, question(run).pk, "approve", question(run).digest)
+    agentfile._known.pop(agent)
+    with pytest.raises(SystemExit) as ended:
+        call_command("resume", run.name, login="olga")
+    said = capsys.readouterr().err.strip()
+    assert ended.value.code == 1 and f"{run.name} is held up, and is tried again by itself" in said
+
+
+def test_the_page_of_a_question_that_outlives_its_run_does_not_offer_to_send_again(
+    agent: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = die(monkeypatch, start(agent, "charge 1 40.00"))
+    with monkeypatch.context() as patch:
+        patch.setattr(engine, "next_action", fails)
+        run = try_on(run)
+    step = run.steps.get()
+    olga = signed_in("olga", "Olga Petrova", "operator")
+    page = words(olga.get(f"/questions/{step.pk}/"))
+    assert "It happened" in page and "Send it again" not in page
+    send(olga, step, "happened", reason="It is on the account.", result_fields={"result.charge": "ch_1"})
+    advance(run.pk)
+    assert run.steps.get().state == "performed"
 
 
 def _for(run: Run, instead: Callable[..., Any], otherwise: Callable[..., Any]) -> Callable[..., Any]:

@@ -17,8 +17,8 @@ from runs.models import Run, Step
 from runs.tools.dispatch import Outcome, Verdict
 from runs.tools.reconciling import FoundRun, Reconciliation
 from runs.tools.registry import Call
-from tests import reconciling
 from tests.factories import (
+    AGENT,
     PERSON,
     answer,
     approve_all,
@@ -32,6 +32,7 @@ from tests.factories import (
     then_die,
     until,
 )
+from tests.integration.pages import html, signed_in, words
 from tests.reconciling import ANSWERS, SEEN, raises
 from tests.world import WORLD
 
@@ -71,7 +72,12 @@ def test_it_sees_the_facts_of_the_run_once_and_outside_any_transaction(
     seen: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     within = []
-    says(lambda run: within.append(connection.in_atomic_block) or CONTINUE)
+
+    def looks(found: FoundRun) -> Reconciliation:
+        within.append(connection.in_atomic_block)
+        return CONTINUE
+
+    says(looks)
     run = start(seen, "read 7, then charge 1 40.00, then mail 1", ticket="T-1", subject="SU-1")
     until(die(monkeypatch, run), "waiting")
     [found] = SEEN
@@ -86,7 +92,7 @@ def test_it_sees_the_facts_of_the_run_once_and_outside_any_transaction(
     assert found.steps[0].result == {"order": 7} and not found.steps[0].writes
     assert found.interrupted and found.interrupted.args == {"order": 1, "amount": "40.00"}
     assert found.interrupted.key in WORLD.effects and found.interrupted.doubt == "interrupted"
-    assert found.cause == "lost_lease"  # the process of this test lives
+    assert found.cause == "killed"
 
 
 def test_a_run_that_did_not_die_is_not_shown_to_it(seen: str) -> None:
@@ -194,6 +200,18 @@ def test_waiting_asks_a_person_what_became_of_the_call_and_shows_why(
     assert WORLD.calls == ["tag", "mail"]
 
 
+def test_the_page_of_the_question_shows_why_and_calls_nothing_irreversible(
+    seen: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    says(Reconciliation("waiting", detail="Two charges of 40.00 are on the account."))
+    run = until(die(monkeypatch, start(seen, "tag 1, then mail 1")), "waiting")
+    olga = signed_in("olga", "Olga Petrova", "operator")
+    page = olga.get(f"/questions/{question(run).pk}/")
+    assert "Two charges of 40.00 are on the account." in words(page)
+    assert "irreversible-banner" not in html(page)
+    assert "Its agent’s reconcile function: waiting" in words(olga.get(f"/runs/{run.pk}/"))
+
+
 def test_each_waiting_is_bound_to_a_digest_of_its_own(seen: str, monkeypatch: pytest.MonkeyPatch) -> None:
     says(Reconciliation("waiting"))
     run = start(seen, "tag 1")
@@ -259,7 +277,11 @@ def test_a_conflict_undoes_nothing_and_hands_the_run_to_a_person(
     run = start(seen, "charge 1 40.00, then tag 1, then mail 1")
     answer(run, "approve")
     run = until(die(monkeypatch, run), "failed")
-    assert states(run) == {"charge": "performed", "tag": "performed", "mail": "cancelled"}  # tag was looked up
+    assert states(run) == {
+        "charge": "performed",
+        "tag": "performed",
+        "mail": "cancelled",
+    }  # tag was looked up
     assert (WORLD.calls, run.handover_reason) == (["charge", "tag"], "reconcile_conflict")
     assert reply(run) == (
         "This run stopped: what is outside contradicts the record (The order is closed). "
@@ -309,6 +331,47 @@ def test_what_is_no_answer_ends_the_run_as_an_internal_error(
     assert (run.handover_reason, WORLD.calls) == ("internal_error", ["tag", "tag"])
     assert [step.state for step in run.steps.order_by("number")] == ["performed", "performed", "cancelled"]
     assert run.stop and "reconcile" in run.stop["detail"]
+
+
+def test_what_an_error_says_is_in_the_record_and_not_in_the_reply(
+    seen: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    says(raises(RuntimeError("card 4111 of Mr. Jones")))
+    run = until(die(monkeypatch, start(seen, "tag 1, then mail 1")), "failed")
+    assert reply(run) == (
+        "This run stopped: an internal error (reconcile failed with RuntimeError). Left as they are: tag."
+    )
+    assert "Mr. Jones" in run.events.get(kind="run.reconciled").data["detail"]
+    assert "RuntimeError" in caplog.text and "Mr. Jones" not in caplog.text
+
+
+def test_a_call_that_is_proposed_while_a_conflict_is_settled_is_never_sent(
+    seen: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    says(CONFLICT)
+    run = until(die(monkeypatch, start(seen, "charge 1 40.00", opened=True)), "waiting")
+    services.propose(AGENT, run, services.Proposal("mail", {"order": 1}))
+    run = answer(run, "happened")
+    assert (run.state, states(run)) == ("failed", {"charge": "performed", "mail": "cancelled"})
+
+
+def test_what_the_function_does_to_its_copy_changes_nothing(
+    seen: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def scribbles(found: FoundRun) -> Reconciliation:
+        for step in found.steps:
+            step.args.clear()
+            if step.result:
+                step.result["charge"] = "another"
+        return CONTINUE
+
+    says(scribbles)
+    run = start(seen, "charge 1 40.00, then tag 1")
+    answer(run, "approve")
+    run = until(die(monkeypatch, run), "succeeded")
+    services.undo(PERSON, run)
+    until(run, "rolled_back")
+    assert run.steps.get(tool="refund").args == {"charge": "ch_1", "amount": "40.00"}
 
 
 # --- Crashes and interleavings ------------------------------------------------------------------------
@@ -409,7 +472,9 @@ def _dies_between_two_calls(run: Run) -> Run:
 def _writes_down_late(run: Run, outcome: Outcome) -> None:
     attempt = run.steps.get(tool="charge").attempts.get()
     step, tool = attempt.step, agentfile.agent(run.thread.agent).catalogue["charge"]
-    record_late(calls.Sending(step.number, attempt, tool, step.args, Call(attempt.entry_id, "charge"), outcome))
+    record_late(
+        calls.Sending(step.number, attempt, tool, step.args, Call(attempt.entry_id, "charge"), outcome)
+    )
 
 
 def _die() -> Callable[[], None]:

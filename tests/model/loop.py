@@ -30,7 +30,8 @@ What each action does. "Commits" is one transaction; a step's changes are those 
                   the doubt, which was settled when it got stuck.
     HandOver      commits the run as `handed_over` and its steps as RollBack does.
     Rewind        commits `rewound`.
-    Finish(s)     commits the run as s, and an undo that is still stuck as `cancelled`.
+    Finish(s)     commits the run as s, and an undo that is still stuck as `cancelled`; of a halted run also what was
+                  proposed and never sent.
     Wait(on)      releases the run: `waiting` or `stuck` for a person, `open` for the agent, `ready` or
                   `rolling_back` with `due_at` for a time. Claimed again it is `running` or `rolling_back`. The
                   state at rest makes no difference to the core (asserted), so the model leaves it out.
@@ -396,7 +397,9 @@ def _seen_by_its_agent(core: Core, plan: Plan, crash: Move) -> Iterator[Move]:
     under_way = step and (step.state is StepState.SENT or (step.state is StepState.APPROVED and step.calls))
     for answer in plan.reconciles:
         number = step.number if step and under_way else 0
-        yield from _reconciled(core, plan, crash._replace(name=f"{crash.name}, reconcile: {answer}"), answer, number)
+        yield from _reconciled(
+            core, plan, crash._replace(name=f"{crash.name}, reconcile: {answer}"), answer, number
+        )
 
 
 def _reconciled(core: Core, plan: Plan, move: Move, answer: str, number: int) -> Iterator[Move]:
@@ -517,6 +520,8 @@ def _finish(state: State, end: RunState) -> Move:
     steps = [
         become(step, (("state", StepState.CANCELLED), ("answer", "")))
         if step.state is StepState.UNDO_STUCK
+        else _stopped(step)
+        if run.halted
         else step
         for step in run.steps
     ]

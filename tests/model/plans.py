@@ -58,6 +58,9 @@ TWO_STEPS = {
     "actions that another run may have done": Plan((PLAIN, PLAIN), keys="action", faults=1),
     "people who say what is not so": Plan((PLAIN, PLAIN), truthful=False, faults=1),
     "seen by its agent when it died": Plan((MIXED, MIXED), reconciles=OUTCOMES, undos=SIMPLE_UNDO, faults=1),
+    "proposed by its agent, and seen by it": Plan(
+        (MIXED, MIXED), reconciles=OUTCOMES, opened=True, undos=SIMPLE_UNDO, faults=1
+    ),
 }
 MORE_STEPS = {
     "charge, CRM, provision": Plan(steps("undo", "undo", "undo"), undos=SIMPLE_UNDO, faults=2),

@@ -11,8 +11,8 @@ from functools import cache
 import pytest
 
 from runs.states import StepState
-from runs.view import StepView
 from runs.tools.reconciling import OUTCOMES
+from runs.view import StepView
 from tests.model.explorer import REAL, explore
 from tests.model.loop import Core, Plan
 from tests.model.plans import FORGETFUL, SAFE_UNDO, SIMPLE_UNDO, steps
@@ -205,9 +205,7 @@ def test_without_keep_a_run_undoes_what_it_was_to_keep() -> None:
 
 
 def test_without_the_halt_a_run_that_is_to_be_left_as_it_is_goes_on() -> None:
-    edit = core(
-        "    if run.halted:\n        return _closing_look(run) or Finish(RunState.FAILED)\n", ""
-    )
+    edit = core("    if run.halted:\n        return _closing_look(run) or Finish(RunState.FAILED)\n", "")
     without(HALTED, edit, breaks="the end: succeeded")
 
 
