@@ -14,9 +14,11 @@ import logging
 
 from django.db import transaction
 
+from runs import ledger, outcomes
 from runs.agentfile import AgentSpec, spec_of
 from runs.decoding import damage_of
 from runs.endings import FREE, close, open_ticket
+from runs.loading import step_view
 from runs.models import Run, Step
 from runs.moves import cancel_unsent
 from runs.parking import ask, park
@@ -50,6 +52,8 @@ def end_now(run_id: int, reason: str, detail: str) -> None:
     held, spec = Held(run, "", clock()), spec_of(run.thread.agent)
     held.take(Step.objects.filter(run=run).select_related("entry", "undoes").order_by("number"))
     if run.state in RUN_ENDS:
+        if not (run.undo_requested_at or run.late):
+            return  # somebody was faster
         _withdraw(held, reason, detail)
     else:
         _say_why(held, reason, detail)
@@ -76,7 +80,9 @@ def _put_to_rest(held: Held, spec: AgentSpec) -> None:
 
 
 def _rest(held: Held, step: Step, spec: AgentSpec) -> None:
-    """What was never sent is cancelled; what may have taken effect is asked about."""
+    """What was never sent is cancelled, and so is a read; what may have taken effect is asked about."""
+    if step.state == StepState.SENT:
+        ledger.apply(held, step, outcomes.interrupted(step_view(held, step, spec)))
     if step.state in UNSENT or step.state == StepState.UNDO_STUCK:
         move_step(held, step, StepState.CANCELLED, answer="")
     elif step.state == StepState.SENT:

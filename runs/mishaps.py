@@ -30,7 +30,7 @@ from runs.agentfile import AgentSpec, agent
 from runs.errors import AgentGone, Damaged, StalwartError
 from runs.halts import end_now
 from runs.models import Run
-from runs.states import RunState
+from runs.states import RUN_ENDS, RunState
 from runs.tools.dispatch import storable
 from runs.transitions import Held, change, clock, flush, move_run, record
 
@@ -123,8 +123,10 @@ def _hold_up(run_id: int, owner: str, error: Exception, cause: str, *, claimed: 
 
 
 def _is_elsewhere(held: Held, owner: str, error: Exception, *, claimed: bool) -> bool:
-    """Another worker holds it; or the commit landed after all, and its answer was lost with the connection."""
+    """Another worker holds it, or ended it; or the commit landed, and its answer was lost with the connection."""
     run, ours = held.run, held.run.lease_owner == owner
+    if run.state in RUN_ENDS and not (run.undo_requested_at or run.late):
+        return True
     if claimed:
         return not ours
     if not ours and run.lease_expires_at and run.lease_expires_at > held.now:

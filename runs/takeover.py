@@ -102,7 +102,7 @@ class Reconciling:
         change(held, held.run, died="")
         step, answer = interrupted(held), self.answer
         said = {"outcome": answer.outcome, "detail": answer.detail, "result": answer.result}
-        record(held, "run.reconciled", step, data=said)
+        record(held, "run.reconciled", data={"step": step.number if step else None, **said})
         match answer.outcome:
             case "continue":
                 consider_giving_up(held, spec)
@@ -111,9 +111,7 @@ class Reconciling:
             case "waiting":
                 _ask_a_person(held, step, answer.detail, spec)
             case "conflict":
-                halt(
-                    held, "reconcile_conflict", answer.detail or "its agent's reconcile function says no more"
-                )
+                halt(held, "reconcile_conflict", answer.detail or "its agent's function says no more")
             case _:  # what its error says is in the record alone, for it may hold what a customer said
                 halt(held, "internal_error", answer.detail.partition(":")[0])
 

@@ -34,6 +34,7 @@ from tests.factories import (
     reply,
     start,
     states,
+    then_die,
     until,
 )
 from tests.integration.pages import send, signed_in, words
@@ -243,7 +244,8 @@ def test_a_run_that_ends_in_the_middle_of_a_call_leaves_a_question_that_can_be_a
         run = try_on(run)
     assert (run.state, states(run)) == ("failed", {"charge": "unknown", "mail": "cancelled"})
     assert reply(run).endswith("Not known: charge.")
-    assert [item["tool"] for item in ticket(run)["unknown"]] == ["charge"]
+    [unknown] = ticket(run)["unknown"]
+    assert unknown["asked"] == "Did charge take effect? It was being sent when the run stopped."
     Step.objects.update(settles_at=None)
     with pytest.raises(RunClosed, match="nothing is sent again"):
         answer(run, "send_again")
@@ -251,6 +253,19 @@ def test_a_run_that_ends_in_the_middle_of_a_call_leaves_a_question_that_can_be_a
     assert (run.state, states(run)["charge"], WORLD.calls) == ("failed", "performed", ["charge"])
     services.undo(PERSON, run)
     assert until(run, "rolled_back") and WORLD.calls == ["charge", "refund"]
+
+
+def test_a_read_that_was_under_way_when_the_run_was_ended_is_not_asked_about(
+    agent: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(calls, "dispatch", then_die)
+        with pytest.raises(KeyboardInterrupt):
+            start(agent, "read 1, then tag 1")
+        patch.setattr(engine, "next_action", fails)
+        run = try_on(expire(Run.objects.get()))
+    assert (run.state, states(run)) == ("failed", {"read": "cancelled", "tag": "cancelled"})
+    assert reply(run).endswith("Nothing had been done.")
 
 
 def test_the_question_about_a_call_that_was_never_sent_is_withdrawn(
@@ -457,7 +472,9 @@ def test_a_run_that_is_held_up_says_so_wherever_runs_are_shown(
     services.resolve(PERSON, question(run).pk, "approve", question(run).digest)
     agentfile._known.pop(agent)
     held_up(run)
-    assert (showing.summary(whole_run(run.pk)).held_up or "").startswith("the agent tester cannot be had here")
+    assert (showing.summary(whole_run(run.pk)).held_up or "").startswith(
+        "the agent tester cannot be had here"
+    )
     call_command("runs")
     assert "held up: the agent tester cannot be had here" in capsys.readouterr().out
     call_command("trace", run.name)

@@ -17,6 +17,7 @@ from runs.models import Run, Step
 from runs.tools.dispatch import Outcome, Verdict
 from runs.tools.reconciling import FoundRun, Reconciliation
 from runs.tools.registry import Call
+from runs.trace import Trace
 from tests.factories import (
     AGENT,
     PERSON,
@@ -174,6 +175,7 @@ def test_a_cancel_wins_over_completed_and_what_was_done_is_undone(
     says(cancelled_meanwhile)
     run = until(die(monkeypatch, start(seen, "charge 1 40.00, then mail 1")), "rolled_back")
     assert (WORLD.calls, outcomes(run)) == (["charge", "refund"], ["completed"])
+    assert "reconcile completed" in [f"{line.kind} {line.text}" for line in Trace(run).lines()]
 
 
 def test_completed_is_said_of_a_read_too(seen: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -232,6 +234,9 @@ def test_waiting_for_a_read_asks_whether_it_may_run_again(seen: str, monkeypatch
     says(Reconciliation("waiting"))
     run = until(_dies_in_a_read(seen, "read 1, then pay 1", monkeypatch), "waiting")
     assert (question(run).asks, question(run).tool) == ("confirm", "read")
+    assert (
+        signed_in("ana", "Ana Ferreira", "support").get(f"/questions/{question(run).pk}/").status_code == 200
+    )
     assert answer(run, "approve").state == "succeeded"
     assert WORLD.calls == ["read", "read", "pay"]
 
