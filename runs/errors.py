@@ -105,6 +105,17 @@ class NotRead(BadInput):
     title = "The turn was not read"
 
 
+class TurnAmbiguous(NotRead):
+    """The turn can be read in more than one way; nothing was done. Send one of the readings.
+
+    `extra["readings"]`: [{text: a turn that reads in that way alone, calls: [{tool, args, text}]}]; none where there
+    are more than anybody can choose from.
+    """
+
+    type = "turn-ambiguous"
+    title = "The turn can be read in more than one way"
+
+
 class KeyReused(BadInput):
     """This Idempotency-Key was used with another body; use a new key for another request."""
 

@@ -37,6 +37,8 @@ def _agent(spec: AgentSpec) -> shapes.Agent:
         name=spec.name,
         tools=list(spec.tools),
         says=list(spec.selector.readable),
+        languages=list(section.languages),
+        currency=section.currency,
         on_unread=section.on_unread,
         model=section.model,
         runs=file.runs,
@@ -74,7 +76,7 @@ def _tool(tool: Tool, names: list[str]) -> shapes.Tool:
         lookup=tool.lookup,
         confirm=tool.writes and tool.confirm,
         approver=tool.approver,
-        says=list(tool.says),
+        says={language: list(phrases) for language, phrases in tool.says.items()},
         agents=names,
         fingerprint=tool.fingerprint,
     )

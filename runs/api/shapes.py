@@ -402,8 +402,9 @@ class Tool(Out):
     lookup: str | None = Field(description="The tool that says what became of a call.")
     confirm: bool = Field(description="A person approves each call.")
     approver: str = Field(examples=["support"])
-    says: list[str] = Field(
-        description="How a turn asks for it.", examples=[["charge order {order:d} {amount:F}"]]
+    says: dict[str, list[str]] = Field(
+        description="How a turn asks for it, by language.",
+        examples=[{"en": ["charge order {order:d} {amount:F}"]}],
     )
     agents: list[str] = Field(description="The agents that may call it.")
     fingerprint: str = Field(description="Changes with the tool; an approval holds for one.")
@@ -422,6 +423,8 @@ class Agent(Out):
     name: str = Field(examples=["desk"])
     tools: list[str]
     says: list[str] = Field(description="What a turn can ask for.")
+    languages: list[str] = Field(description="In which languages a turn is read.", examples=[["en"]])
+    currency: str | None = Field(description="The money that a turn may name.", examples=["EUR"])
     on_unread: Literal["refuse", "ask_model", "ask_person"]
     model: str | None
     runs: Literal["atomic", "keep"]

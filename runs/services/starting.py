@@ -18,9 +18,10 @@ from runs.errors import (
     NotAllowed,
     NotRead,
     RunClosed,
+    TurnAmbiguous,
 )
 from runs.models import Event, Message, Run, Step, Thread
-from runs.selector import Unread
+from runs.selector import Ambiguous, Reading, Unread, written
 from runs.services.refusals import refuse_if_busy, require
 from runs.states import RUN_FORWARD
 from runs.transitions import clock
@@ -74,7 +75,7 @@ def start_thread(actor: Actor, agent_name: str, user: str) -> Thread:
 def start(actor: Actor, thread: Thread, request: RunRequest) -> Run:
     """Start a run in a thread: one transaction stores the turn, the run and its steps, and wakes a worker.
 
-    Raises NotRead, BadInput, NotAllowed, ThreadBusy; then nothing is stored and nothing is sent.
+    Raises NotRead, TurnAmbiguous, BadInput, NotAllowed, ThreadBusy; then nothing is stored and nothing is sent.
     """
     spec = agent(thread.agent)
     require(may_start(actor, spec.name), f"You may not start a run of {spec.name}.")
@@ -102,12 +103,22 @@ def _subject(request: RunRequest, spec: AgentSpec, steps: Sequence[Proposal]) ->
 
 
 def read_turn(spec: AgentSpec, text: str) -> list[Proposal]:
-    """The calls that a turn asks for; the whole turn or nothing. Raises NotRead."""
+    """The calls that a turn asks for; the whole turn or nothing. Raises NotRead, TurnAmbiguous."""
     try:
-        reading = spec.selector.read(text)
+        reading = spec.read(text)
+    except Ambiguous as error:
+        readings = [_reading_json(reading) for reading in error.readings]
+        raise TurnAmbiguous(str(error), field="/text", parts=list(error.parts), readings=readings) from None
     except Unread as error:
         raise NotRead(str(error), field="/text", parts=list(error.parts)) from None
     return [Proposal(call.tool, _as_json(call.args), call.text) for call in reading.calls]
+
+
+def _reading_json(reading: Reading) -> dict[str, Any]:
+    calls = [
+        {"tool": call.tool, "args": _as_json(call.args), "text": written(call)} for call in reading.calls
+    ]
+    return {"text": reading.text, "calls": calls}
 
 
 def _as_json(args: dict[str, Any]) -> dict[str, Any]:

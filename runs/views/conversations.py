@@ -14,6 +14,7 @@ from runs.access import may_see
 from runs.agentfile import agents, spec_of
 from runs.errors import NotFound, Problem
 from runs.models import Message, Run, Step, Thread
+from runs.replies import sentence
 from runs.states import PARKED, RUN_BACKWARD, RUN_ENDS, RUN_FORWARD
 from runs.views.calls import sentence_of
 from runs.views.looks import Look, look_of_run, look_of_step
@@ -119,11 +120,32 @@ def _send_turn(request: PageRequest, thread: Thread) -> HttpResponse:
     try:
         services.start(request.actor, thread, services.RunRequest(text=text, faults=faults))
     except Problem as problem:
-        context = _facts(thread) | {"typed": text, "problem": problem}
+        context = _facts(thread) | {
+            "typed": text,
+            "problem": problem,
+            "readings": _readings(problem, thread),
+            "sent_faults": faults or {},
+        }
         return render_page(
             request, "runs/conversation.html", context, status=problem.status, area="conversations"
         )
     return redirect("conversation", thread.pk)
+
+
+def _readings(problem: Problem, thread: Thread) -> list[dict[str, Any]]:
+    """What a turn that can be read in more than one way could be, each call in the words of its tool."""
+    spec = spec_of(thread.agent)
+    found: list[dict[str, Any]] = problem.extra.get("readings", [])
+    return [
+        {
+            "text": reading["text"],
+            "calls": [
+                call | {"sentence": sentence(spec.catalogue[call["tool"]].sentence, "", call["args"])}
+                for call in reading["calls"]
+            ],
+        }
+        for reading in found
+    ]
 
 
 def _facts(thread: Thread) -> dict[str, Any]:
@@ -145,7 +167,7 @@ def _facts(thread: Thread) -> dict[str, Any]:
         "busy": busy,
         "waits": busy is not None and any(_waits(step) for step in busy.steps.all()),
         "seen": "-".join(f"{run.pk}.{run.version}" for run in shown[-2:]),
-        "phrases": [phrase for tool in spec.tools.values() for phrase in tool.says],
+        "phrases": [phrase.says for phrase in spec.phrases],
         "tools": sorted(spec.tools),
         "faults": sorted(services.FAULTS) if settings.FAULTS_ALLOWED else [],
     }

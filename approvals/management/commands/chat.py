@@ -11,6 +11,7 @@ from runs import services, workers
 from runs.access import Actor
 from runs.agentfile import agent
 from runs.agents import Reply
+from runs.errors import TurnAmbiguous
 from runs.following import AT_REST
 from runs.models import Run, Step, Thread
 from runs.services import ANSWERS
@@ -51,7 +52,11 @@ class Command(CarryingCommand):
             find_person(options["login"]) if options["login"] else Actor(options["user"], AT_THE_TERMINAL)
         )
         request = services.RunRequest(text=options["turn"], faults=faults)
-        run = self._start(spec.name, options["user"], request)
+        try:
+            run = self._start(spec.name, options["user"], request)
+        except TurnAmbiguous as error:
+            self._list_readings(error, options)
+            raise
         reply = self._answer_all(run, options["answer"])
         if options["json"]:
             self.say_json(as_json(reply))
@@ -71,6 +76,15 @@ class Command(CarryingCommand):
             thread = services.start_thread(actor, name, user)
         self._finish_leftover(thread)
         return services.start(actor, thread, request)
+
+    def _list_readings(self, error: TurnAmbiguous, options: dict[str, Any]) -> None:
+        """What the turn could be; each line is a turn that reads in that way alone."""
+        readings = error.extra["readings"]
+        if options["json"]:
+            self.say_json({"type": error.type, "detail": str(error), "readings": readings})
+        else:
+            for reading in readings:
+                self.say(reading["text"])
 
     def _finish_leftover(self, thread: Thread) -> None:
         """Where no worker is alive, a run that a killed command left behind would block the conversation."""
