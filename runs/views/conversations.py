@@ -167,7 +167,7 @@ def _facts(thread: Thread) -> dict[str, Any]:
         "busy": busy,
         "waits": busy is not None and any(_waits(step) for step in busy.steps.all()),
         "seen": "-".join(f"{run.pk}.{run.version}" for run in shown[-2:]),
-        "phrases": [phrase.says for phrase in spec.phrases],
+        "phrases": spec.selector.readable if spec.tools else (),
         "tools": sorted(spec.tools),
         "faults": sorted(services.FAULTS) if settings.FAULTS_ALLOWED else [],
     }
