@@ -9,12 +9,14 @@ what to do next, and holds no character that cannot be shown. A `PhraseError` is
 comes when the agent is loaded.
 """
 
+import re
 from collections.abc import Sequence
 
 from runs.selector.calls import Reading
 
 SHOWN_PARTS = 5
 SHOWN_CHARACTERS = 120
+_OTHER_SPACE = re.compile(r"[^\S \t\r\n\u00a0]")
 
 
 class Unread(Exception):
@@ -80,7 +82,8 @@ def _quote(part: str) -> str:
 
 
 def _cut(part: str) -> str:
-    """The part on one line, cut where it is long."""
-    line = " ".join(part[: 2 * SHOWN_CHARACTERS].split())
+    """The part on one line, cut where it is long. A space that is none here is named: it would look like one."""
+    named = _OTHER_SPACE.sub(lambda space: f"(U+{ord(space[0]):04X})", part[: 2 * SHOWN_CHARACTERS])
+    line = " ".join(named.split())
     cut = len(line) > SHOWN_CHARACTERS or len(part) > 2 * SHOWN_CHARACTERS
     return f"{line[:SHOWN_CHARACTERS]}…" if cut else line

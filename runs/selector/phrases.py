@@ -86,8 +86,9 @@ class CompiledPhrase:
         elif self.pronoun is None:
             yield [args]
         else:
-            read = map(self.pronoun.type.reads, mentions.get(self.pronoun.noun, ()))
-            yield from ([args | {self.pronoun.field: value}] for value in read if value is not None)
+            read = [self.pronoun.type.reads(words) for words in mentions.get(self.pronoun.noun, ())]
+            if None not in read:  # a value that does not fit may still be what is meant
+                yield from ([args | {self.pronoun.field: value}] for value in read)
 
     def takes(self, call: Call) -> bool:
         """Whether the phrase could ask for this call."""
@@ -136,6 +137,7 @@ def _compile(phrase: Phrase, says: str, vocabulary: Vocabulary) -> CompiledPhras
     formats = [_format(phrase, word, fields, vocabulary) for word in words]
     if all("{" in word or word.lower() in vocabulary.grammar.articles for word in words):
         raise _error(phrase, "it has no word of its own, so it would read what other phrases are for")
+    _refuse_connectives(phrase, words, vocabulary)
     listed = _list_of(phrase, words, fields, vocabulary)
     parser = parse.compile(" ".join(formats), {f"of_{name}": type_ for name, type_ in fields.items()})
     parser.parse("")  # `parse` compiles its expression at the first use: do that now
@@ -145,6 +147,15 @@ def _compile(phrase: Phrase, says: str, vocabulary: Vocabulary) -> CompiledPhras
     return CompiledPhrase(phrase, parser, items, listed, first, shown)
 
 
+def _refuse_connectives(phrase: Phrase, words: list[str], vocabulary: Vocabulary) -> None:
+    for connective in vocabulary.grammar.joints:
+        for at in range(len(words)):
+            found = words[at : at + len(connective)]
+            if tuple(word.lower() for word in found) == connective:
+                said = " ".join(found)
+                raise _error(phrase, f'"{said}" joins two requests, so a turn would be split at it')
+
+
 def _format(
     phrase: Phrase, word: str, fields: dict[str, FieldType | ListType], vocabulary: Vocabulary
 ) -> str:
@@ -152,8 +163,6 @@ def _format(
     grammar = vocabulary.grammar
     if "{" in word or "}" in word:
         return _field(phrase, word, fields, vocabulary)
-    if word.lower() in grammar.connective_words:
-        raise _error(phrase, f'"{word}" joins two requests, so a turn would be split at it')
     if not grammar.literal.fullmatch(word):
         raise _error(phrase, f'"{word}" is not a plain {grammar.name} word')
     return word

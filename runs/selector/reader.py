@@ -35,6 +35,11 @@ class Reader:
         self.name = self._vocabulary.grammar.name
         whole = (compiled.shown for compiled in self._phrases if compiled.pronoun is None)
         self.readable = tuple(dict.fromkeys(whole))
+        self._words = {word.lower() for shown in self.readable for word in shown.split()}
+
+    def knows(self, text: str) -> int:
+        """How many words of the text are in its phrases."""
+        return sum(word in self._words for word in text.lower().split())
 
     def hint(self, where: str = "") -> str:
         """What a person is told that they can write."""
@@ -70,15 +75,24 @@ class Reader:
                 words = (*one.words, *two.joint, *two.words)
                 yield from self._read(words, turn[one.start : two.end], named, 2)
 
-    def _read(self, words: tuple[str, ...], text: str, named: Mentions, length: int) -> Iterator[Stretch]:
-        """The different readings of these words by phrases; those with a list read two clauses, the others one."""
-        found: dict[object, Stretch] = {}
-        for exact in resolved(words, named, self._vocabulary):
-            for phrase in self._phrases_for(exact, length):
-                for calls in phrase.read(" ".join(exact), text, named):
-                    stretch = Stretch(length, calls, text)
-                    found.setdefault(stretch.meaning, stretch)
-        yield from found.values()
+    def _read(self, words: tuple[str, ...], text: str, named: Mentions, length: int) -> list[Stretch]:
+        """The different readings of these words: as they stand, and with what they refer to in its place."""
+        found = self._read_exactly(words, text, named, length)
+        referring = [
+            self._read_exactly(exact, text, named, length)
+            for exact in resolved(words, named, self._vocabulary.grammar.same)
+        ]
+        if all(referring):
+            found += [stretch for stretches in referring for stretch in stretches]
+        return list({stretch.meaning: stretch for stretch in found}.values())
+
+    def _read_exactly(self, words: tuple[str, ...], text: str, named: Mentions, length: int) -> list[Stretch]:
+        """The readings of these words by phrases; those with a list read two clauses, the others one."""
+        return [
+            Stretch(length, calls, text)
+            for phrase in self._phrases_for(words, length)
+            for calls in phrase.read(" ".join(words), text, named)
+        ]
 
     def _phrases_for(self, words: tuple[str, ...], length: int) -> Iterator[CompiledPhrase]:
         """The phrases that begin as these words do, or with a field; with a list, or without."""

@@ -39,7 +39,7 @@ class Selector:
         attempts = [reader.attempt(text) for reader in self._readers]
         whole = [attempt for attempt in attempts if not attempt.unread]
         if not whole:
-            raise self._unread(attempts)
+            raise self._unread(text, attempts)
         readings = different(reading for attempt in whole for reading in attempt.readings(MOST_READINGS + 1))
         if any(len(reading.calls) > MOST_THINGS for reading in readings):
             raise too_many_things(MOST_THINGS)
@@ -47,11 +47,10 @@ class Selector:
             raise _ambiguous(text, whole, readings)
         return readings[0]
 
-    def _unread(self, attempts: Sequence[Attempt]) -> Unread:
-        """The refusal in the language that reads the most of the turn; the first of them where several do."""
-        reader, best = max(
-            zip(self._readers, attempts, strict=True), key=lambda pair: (pair[1].read, -len(pair[1].unread))
-        )
+    def _unread(self, text: str, attempts: Sequence[Attempt]) -> Unread:
+        """The refusal in the language that reads the most of the turn, or that knows the most of its words."""
+        pairs = zip(self._readers, attempts, strict=True)
+        reader, best = max(pairs, key=lambda pair: (pair[1].read, pair[0].knows(text)))
         if len(self._readers) == 1:
             return unread(best.unread, reader.hint())
         names = " or ".join(reader.name for reader in self._readers)

@@ -119,5 +119,12 @@ def test_phrases_of_other_languages_are_left_alone() -> None:
     assert desk.readable == ("look up <x>",)
     with pytest.raises(PhraseError, match='"e" joins two requests'):
         Selector([Phrase("look", "procura e {x:d}", "pt")], ["pt"])
+    with pytest.raises(PhraseError, match='"Em seguida" joins two requests'):
+        Selector([Phrase("look", "procura Em seguida {x:d}", "pt")], ["pt"])
+    desk = Selector([Phrase("look", "procura em {x:d} dias", "pt")], ["pt"])  # no connective by itself
+    assert asked("procura em 7 dias em seguida procura em 8 dias", desk) == [
+        ("look", {"x": 7}),
+        ("look", {"x": 8}),
+    ]
     with pytest.raises(PhraseError, match='"procurâ" is not a plain English word'):
         Selector([Phrase("look", "procurâ {x:d}")])

@@ -90,6 +90,20 @@ def test_the_refusal_says_what_was_not_read_and_what_can_be() -> None:
     assert desk.readable == ("charge order <order> <amount>", "ping")
 
 
+def test_a_space_that_only_looks_like_one_is_named() -> None:
+    with pytest.raises(Unread) as refusal:
+        DESK.read("look up\u2009order  7")
+    assert str(refusal.value).startswith('I did not read: "look up(U+2009)order 7".')
+
+
+@pytest.mark.parametrize(
+    ("turn", "language"), [("dance for order 1", "English"), ("dança com o pedido 1", "Portuguese")]
+)
+def test_the_refusal_speaks_of_the_language_whose_words_they_are(turn: str, language: str) -> None:
+    with pytest.raises(Unread, match=f"I can read in {language}: "):
+        BOTH.read(turn)
+
+
 def test_the_refusal_stays_short_however_long_the_turn() -> None:
     with pytest.raises(Unread) as refusal:
         DESK.read(", then ".join(["dance " * 100] * 50))

@@ -66,6 +66,23 @@ def test_a_reference_that_could_be_to_more_than_anybody_can_choose_from_is_not_r
     assert refusal.value.parts == ("Update the crm for the same order",)
 
 
+@pytest.mark.parametrize("referring", ["send receipt for the same order", "send receipt for it"])
+def test_a_reference_is_not_decided_by_what_fits(referring: str) -> None:
+    desk = Selector(
+        [Phrase("find", "find order {x:id}"), Phrase("send", "send receipt for [order {order:d}]")]
+    )
+    assert asked(f"find order 7, then {referring}", desk)[1] == ("send", {"order": 7})
+    with pytest.raises(Unread) as refusal:
+        desk.read(f"find order LK-7, then find order 7, then {referring}")
+    assert refusal.value.parts == (referring,)
+
+
+def test_the_same_in_a_list_is_what_was_named_before_it() -> None:
+    desk = Selector([Phrase("look", "look up order {o:d}"), Phrase("add", "add {sku:id+} to order {o:id}")])
+    turn = "look up order 7, then add A1, A2 and A3 to the same order"
+    assert asked(turn, desk)[1:] == [("add", {"sku": sku, "o": "7"}) for sku in ("A1", "A2", "A3")]
+
+
 def test_two_readings_by_one_tool_are_never_picked_between() -> None:
     desk = Selector([Phrase("pay", "pay {what:d}"), Phrase("pay", "pay {what:F}")])
     assert [reading.text for reading in refused(desk, "pay 40").readings] == [

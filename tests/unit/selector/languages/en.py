@@ -341,6 +341,14 @@ REFUSED: dict[str, tuple[str, tuple[str, ...]]] = {
         "look up orders 1 and 2, then update the crm for the same order",
         ("update the crm for the same order",),
     ),
+    "the same of a list and more": (
+        "look up orders 1 and 2, then update the crm for the same orders and 3",
+        ("update the crm for the same orders", "3"),
+    ),
+    "the same of a list of three and more": (
+        "look up orders 1, 2 and 3, then update the crm for the same orders and 4",
+        ("update the crm for the same orders", "4"),
+    ),
     "the same of what is quoted": (
         'write to ana@shop.pt saying "order 7", then update the crm for the same order',
         ("update the crm for the same order",),

@@ -359,6 +359,14 @@ REFUSED: dict[str, tuple[str, tuple[str, ...]]] = {
         "consulta os pedidos 1 e 2, depois atualiza o crm do mesmo pedido",
         ("atualiza o crm do mesmo pedido",),
     ),
+    "the same of a list and more": (
+        "consulta os pedidos 1 e 2, depois atualiza o crm dos mesmos pedidos e 3",
+        ("atualiza o crm dos mesmos pedidos", "3"),
+    ),
+    "the same of a list of three and more": (
+        "consulta os pedidos 1, 2 e 3, depois atualiza o crm dos mesmo pedidos e 4",
+        ("atualiza o crm dos mesmo pedidos", "4"),
+    ),
     "the same of what is quoted": (
         'escreve a ana@shop.pt dizendo "pedido 7", depois atualiza o crm do mesmo pedido',
         ("atualiza o crm do mesmo pedido",),
