@@ -19,6 +19,7 @@ from pydantic import Field
 
 from runs.digest import sha256
 from runs.errors import ConfigurationError, NotFound, StalwartError
+from runs.rulebook import Rulebook
 from runs.selector import Ambiguous, Phrase, PhraseError, Reading, Selector, Unread, shipped
 from runs.tools.reconciling import Reconcile
 from runs.tools.registry import ATTRIBUTE, Tool, build, parse_says, parse_undo
@@ -80,6 +81,7 @@ class AgentSpec:
     catalogue: Mapping[str, Tool]
     tools: Mapping[str, Tool] = field(default_factory=dict)
     reconcile: Reconcile | None = None  # sees a run whose worker died, before anything else is decided
+    rulebook: Rulebook = Rulebook()
 
     @cached_property
     def selector(self) -> Selector:

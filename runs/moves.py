@@ -4,7 +4,8 @@ from runs import ledger, outcomes
 from runs.agentfile import AgentSpec
 from runs.loading import step_view
 from runs.models import Step, Thread
-from runs.rulebook import Ruling, check
+from runs.rulebook import Ruling
+from runs.rulebook.check import check
 from runs.states import UNSENT, EntryState, StepState
 from runs.tools.bindings import Unbindable, bind
 from runs.tools.registry import Tool

@@ -3,20 +3,10 @@
 It runs before every call and every undo, and again when a call that a person approved is about to be sent.
 """
 
-from dataclasses import dataclass
-
 from runs.agentfile import AgentSpec
 from runs.models import Step
+from runs.rulebook.ruling import Ruling
 from runs.tools.registry import Tool
-
-
-@dataclass(frozen=True)
-class Ruling:
-    """What the check said: 'allowed', 'ask' or 'refused', by which rule, under which version of the rules."""
-
-    verdict: str
-    rule: str
-    version: str
 
 
 def check(spec: AgentSpec, tool: Tool | None, step: Step) -> Ruling:
