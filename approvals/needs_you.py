@@ -36,7 +36,7 @@ class Filters:
         """The open questions, oldest first."""
         found = Step.objects.asking()
         if self.who == "role":
-            found = found.filter(approver__in=sorted(actor.roles))
+            found = found.filter(approver__in=sorted(actor.roles)).exclude(not_by__contains=actor.name)
         if self.kind:
             found = found.filter(asks=self.kind)
         return found.order_by("asked_at", "pk")

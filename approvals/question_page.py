@@ -166,7 +166,9 @@ class QuestionPage:
     step_look: Look
     digest: str
     approver: str
+    not_by: tuple[str, ...]  # those who asked for it, where a rule wants somebody else
     may_answer: bool
+    asked_for_it: bool
     given: Given | None
 
     @property

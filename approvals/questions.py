@@ -13,7 +13,7 @@ from django.utils import timezone
 from approvals.choices import choices_of, is_later, undone_and_left
 from approvals.models import Answer
 from approvals.question_page import ANSWER_WORDS, Evidence, Given, Left, PlanRow, QuestionPage, Try
-from runs.access import Actor, may_answer
+from runs.access import Actor, asked_for, may_answer
 from runs.agentfile import AgentSpec, spec_of
 from runs.errors import NotFound
 from runs.loading import undo_of
@@ -105,7 +105,9 @@ def word(rows: Rows, actor: Actor) -> QuestionPage:
         step_look=look_of_step(step),
         digest=step.digest,
         approver=step.approver,
+        not_by=tuple(step.not_by),
         may_answer=may_answer(actor, step),
+        asked_for_it=asked_for(actor, step),
         given=_given(rows),
     )
 

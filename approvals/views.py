@@ -209,6 +209,11 @@ def _differences(now: QuestionPage, seen: str) -> list[tuple[str, str, str]]:
         return []
     pairs = [
         ("Who may answer", before.data["approver"], now.approver),
+        (
+            "Who may not",
+            ", ".join(before.data.get("not_by", [])) or "nobody",
+            ", ".join(now.not_by) or "nobody",
+        ),
         ("Warnings", " ".join(before.data.get("warnings", [])) or "none", " ".join(now.warnings) or "none"),
     ]
     found = [(what, old, new) for what, old, new in pairs if old != new]

@@ -20,6 +20,7 @@ from pydantic import Field
 from runs.digest import sha256
 from runs.errors import ConfigurationError, NotFound, StalwartError
 from runs.rulebook import Rulebook
+from runs.rulebook.load import load
 from runs.selector import Ambiguous, Phrase, PhraseError, Reading, Selector, Unread, shipped
 from runs.tools.reconciling import Reconcile
 from runs.tools.registry import ATTRIBUTE, Tool, build, parse_says, parse_undo
@@ -81,7 +82,7 @@ class AgentSpec:
     catalogue: Mapping[str, Tool]
     tools: Mapping[str, Tool] = field(default_factory=dict)
     reconcile: Reconcile | None = None  # sees a run whose worker died, before anything else is decided
-    rulebook: Rulebook = Rulebook()
+    rulebook: Rulebook = field(default_factory=Rulebook)
 
     @cached_property
     def selector(self) -> Selector:
@@ -115,10 +116,9 @@ class AgentSpec:
     @cached_property
     def rule_version(self) -> str:
         """12 hex digits that name the policy under which a call is checked."""
-        tools = sorted((tool.name, tool.fingerprint) for tool in self.tools.values())
-        return sha256({"policy": self.file.model_dump(mode="json"), "tools": [list(pair) for pair in tools]})[
-            :12
-        ]
+        tools = sorted([tool.name, tool.fingerprint] for tool in self.tools.values())
+        policy = self.file.model_dump(mode="json")
+        return sha256({"policy": policy, "tools": tools, "rules": self.rulebook.digest})[:12]
 
 
 NO_FILE = AgentFile.model_construct(agents={}, tools=[])
@@ -178,20 +178,21 @@ def read(path: Path) -> list[AgentSpec]:
     """The agents of one file. Raises ConfigurationError with the file and the line."""
     document = YamlFile(path)
     file = document.parse(AgentFile)
-    _refuse_rules(document, file)
     catalogue = _catalogue(document, file)
-    return [_spec(document, file, catalogue, name, section) for name, section in file.agents.items()]
+    rulebook = _rulebook(document, file, catalogue)
+    return [_spec(document, file, catalogue, rulebook, name) for name in file.agents]
 
 
-def _refuse_rules(document: YamlFile, file: AgentFile) -> None:
-    """A rule that would not be carried out is worse than none: until rules are, a rulebook must be empty."""
-    if file.rulebook and YamlFile(document.path.parent / file.rulebook).data:
-        raise document.error(("rulebook",), f"{file.rulebook} holds rules, and this version carries none out")
+def _rulebook(document: YamlFile, file: AgentFile, catalogue: Mapping[str, Tool]) -> Rulebook:
+    if file.rulebook is None:
+        return Rulebook()
+    return load(document.path.parent / file.rulebook, catalogue, file.tasks)
 
 
 def _spec(
-    document: YamlFile, file: AgentFile, catalogue: Mapping[str, Tool], name: str, section: AgentSection
+    document: YamlFile, file: AgentFile, catalogue: Mapping[str, Tool], rulebook: Rulebook, name: str
 ) -> AgentSpec:
+    section = file.agents[name]
     for index, tool in enumerate(section.tools):
         if tool not in catalogue:
             loc = ("agents", name, "tools", index)
@@ -201,7 +202,7 @@ def _spec(
     _refuse_what_is_not_there(document, name, section)
     tools = {tool: catalogue[tool] for tool in section.tools}
     reconcile = _reconcile(document, name, section.reconcile)
-    spec = AgentSpec(name, document.path.resolve(), file, catalogue, tools, reconcile)
+    spec = AgentSpec(name, document.path.resolve(), file, catalogue, tools, reconcile, rulebook)
     try:
         _ = spec.selector
     except PhraseError as error:

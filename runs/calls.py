@@ -83,7 +83,7 @@ class Looking:
 def send(held: Held, step: Step, spec: AgentSpec) -> Sending:
     faults.reach("before-intent", step.tool)
     tool, ruling = spec.catalogue[step.tool], held.rulings.pop(step.number)
-    attempt = ledger.intend(held, step, step_view(held, step, spec), tool, ruling.version)
+    attempt = ledger.intend(held, step, step_view(held, step, spec), tool, ruling)
     return Sending(step.number, attempt, tool, step.args, _call(held, step, tool))
 
 

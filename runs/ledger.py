@@ -11,6 +11,7 @@ from django.conf import settings
 from runs import outcomes, rows
 from runs.digest import action_key, step_key
 from runs.models import Attempt, LedgerEntry, Step
+from runs.rulebook import Ruling
 from runs.states import EntryState, StepState
 from runs.tools.dispatch import Outcome
 from runs.tools.registry import Tool
@@ -31,7 +32,7 @@ def timeout_of(tool: Tool) -> float:
     return tool.timeout or settings.CALL_TIMEOUT_SECONDS
 
 
-def intend(held: Held, step: Step, view: StepView, tool: Tool, rule: str) -> Attempt:
+def intend(held: Held, step: Step, view: StepView, tool: Tool, ruling: Ruling) -> Attempt:
     """Record that this call is about to leave: tool, arguments, key, attempt number, and what allowed it."""
     settle_after = timedelta(seconds=tool.settle_after or 2 * timeout_of(tool))
     retention = timedelta(seconds=tool.key_retention) if tool.key_retention else None
@@ -39,9 +40,9 @@ def intend(held: Held, step: Step, view: StepView, tool: Tool, rule: str) -> Att
     del changes["check"], changes["state"]  # the ruling was kept in memory, and is used up
     entry = _entry(held, step, tool)
     changes |= {"entry": entry, "sent_at": held.now}
-    said = {"key": entry.key, "attempt": changes["calls"], "rules": rule}
+    said = {"key": entry.key, "attempt": changes["calls"], **ruling.said()}
     if step.state == StepState.PROPOSED:
-        move_step(held, step, StepState.APPROVED, data={"rules": rule})
+        move_step(held, step, StepState.APPROVED, data=ruling.said())
     if step.state == StepState.SENT:
         change(held, step, **changes)
         record(held, "step.sent_again", step, data=said)

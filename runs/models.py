@@ -11,6 +11,7 @@ from typing import ClassVar
 
 import pgtrigger
 from django.conf import settings
+from django.contrib.postgres.indexes import BrinIndex
 from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Now
@@ -223,6 +224,7 @@ class Step(models.Model):
     asked_at = models.DateTimeField(null=True, blank=True)
     expires_at = models.DateTimeField(null=True, blank=True)
     approver = models.CharField(max_length=50, blank=True)
+    not_by = ListField(default=list, blank=True)  # four eyes: the names of those who may not answer
     warnings = ListField(default=list, blank=True)
     covers = ListField(default=list, blank=True)  # with `confirm: plan`: the later steps it asks about too
     question = models.TextField(blank=True)
@@ -249,6 +251,8 @@ class Step(models.Model):
             models.Index(
                 fields=["asked_at"], condition=Q(answer="", asked_at__isnull=False), name="open_questions"
             ),
+            # For caps per day. Steps are sent about in the order of their rows, and a BRIN costs a step nothing.
+            BrinIndex(fields=["sent_at"], autosummarize=True, name="sent_on_a_day"),
         ]
 
     def __str__(self) -> str:

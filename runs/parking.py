@@ -11,6 +11,9 @@ from runs.digest import sha256
 from runs.loading import undo_of
 from runs.models import Step
 from runs.replies import still_in_effect
+from runs.rulebook import Ruling
+from runs.rulebook.check import who_answers
+from runs.rulebook.record import RecordedPast, call_of
 from runs.states import STEP_ENDS, StepState
 from runs.transitions import Held, change, move_step
 
@@ -25,8 +28,12 @@ def ask(held: Held, step: Step, kind: str, spec: AgentSpec, said: str = "") -> N
     covered = _covered(held, step, spec) if kind == "confirm" and held.run.confirm == "plan" else []
     fields = park(held, step, kind, spec, covered, said)
     for other in covered:
-        change(held, other, fingerprint=spec.catalogue[other.tool].fingerprint)
-    shown = {name: fields[name] for name in ("digest", "approver", "warnings", "covers")}
+        bound = {"fingerprint": spec.catalogue[other.tool].fingerprint}
+        change(held, other, **bound, approver=fields["approver"], not_by=fields["not_by"])
+    shown = {name: fields[name] for name in ("digest", "approver", "not_by", "warnings", "covers")}
+    ruling = held.rulings.get(step.number)
+    if ruling and (kind == "confirm" or ruling.verdict == "refused"):
+        shown |= ruling.said()
     move_step(held, step, STATES[kind], data={"kind": kind, **shown}, **fields)
 
 
@@ -36,13 +43,15 @@ def park(
     """The fields of a step that becomes a question of this kind, which asks about `covered` too."""
     tool = spec.catalogue.get(step.tool)
     confirm = kind == "confirm"
+    asks = _asked(held, step, spec) if confirm else Ruling("ask", kind, spec.rule_version, approver=OPERATOR)
     warned = _all_warnings(held, step, covered, spec) if confirm else []
     fields: dict[str, Any] = {
         "asks": kind,
         "asked": step.asked + 1,
         "asked_at": held.now,
         "expires_at": held.now + timedelta(seconds=settings.QUESTION_SECONDS),
-        "approver": tool.approver if confirm and tool else OPERATOR,
+        "approver": asks.approver,
+        "not_by": list(asks.not_by),
         "warnings": [*warned, said] if said else warned,
         "covers": [other.number for other in covered],
         "question": question(held, step, kind, spec),
@@ -56,17 +65,31 @@ def park(
 
 
 def _covered(held: Held, step: Step, spec: AgentSpec) -> list[Step]:
-    """The later writes of the proposal that would ask the same role. A read speaks for itself alone."""
+    """The later writes of the proposal that would ask the same people. A read speaks for itself alone."""
     if not spec.catalogue[step.tool].writes:
         return []
-    asker = spec.catalogue[step.tool].approver
+    asked = _asked(held, step, spec)
     later = (
-        other for other in held.steps if other.number > step.number and other.state == StepState.PROPOSED
+        other
+        for other in held.steps
+        if other.number > step.number and other.state == StepState.PROPOSED and other.undoes_id is None
     )
-    tools = ((other, spec.tools.get(other.tool)) for other in later if other.undoes_id is None)
-    return [
-        other for other, tool in tools if tool and tool.writes and tool.confirm and tool.approver == asker
-    ]
+    return [other for other in later if _asks_the_same(held, other, spec, asked)]
+
+
+def _asked(held: Held, step: Step, spec: AgentSpec) -> Ruling:
+    """Who is asked: as the check said; where its agent's `reconcile` function asks, whom the tool names."""
+    tool = spec.catalogue.get(step.tool)
+    by_tool = Ruling("ask", "confirm", spec.rule_version, approver=tool.approver if tool else OPERATOR)
+    return held.rulings.get(step.number) or by_tool
+
+
+def _asks_the_same(held: Held, step: Step, spec: AgentSpec, asked: Ruling) -> bool:
+    tool = spec.tools.get(step.tool)
+    if tool is None or not tool.writes:
+        return False
+    asks = who_answers(spec, call_of(step), RecordedPast(held, step, spec))
+    return asks.verdict == "ask" and (asks.approver, asks.not_by) == (asked.approver, asked.not_by)
 
 
 def digest(step: Step, fields: dict[str, Any], covered: Sequence[Step], spec: AgentSpec) -> str:
@@ -81,6 +104,8 @@ def digest(step: Step, fields: dict[str, Any], covered: Sequence[Step], spec: Ag
         "warnings": fields["warnings"],
         **_call(step, fields.get("fingerprint", step.fingerprint)),
     }
+    if fields["not_by"]:
+        bound["not_by"] = fields["not_by"]
     if covered:
         bound["covers"] = [_call(other, spec.catalogue[other.tool].fingerprint) for other in covered]
     return sha256(bound)

@@ -116,7 +116,9 @@ class Trace:
                 detail = f" ({data['error']})" if data.get("error") else ""
                 yield "reconcile", f"{_named(step)} -> {said}{detail}"
             case "step.refused":
-                yield "check", f"{step.tool} refused ({step.error_class})"
+                yield "check", _refusal(step, data)
+            case "step.undo_stuck" | "step.unknown" if data.get("rule"):
+                yield "check", _refusal(step, data)
             case "step.undo_not_possible":
                 yield "note", f"{step.tool} cannot be undone: {data['why']}"
             case "step.cancelled" if not step.undoes_id:
@@ -191,6 +193,12 @@ def _outcome(data: dict[str, Any], kind: str) -> str:
     if data["verdict"] == "raised":
         return f"{cause}: {error}" if error else cause
     return f"{data['verdict']} ({cause}): {error}" if error else f"{data['verdict']} ({cause})"
+
+
+def _refusal(step: Step, data: dict[str, Any]) -> str:
+    """By which rule, and why; an older record has the rule on the step alone."""
+    cause = f": {data['cause']}" if data.get("cause") else ""
+    return f"{step.tool} refused ({data.get('rule') or step.error_class}){cause}"
 
 
 def _answered(data: dict[str, Any], actor: str) -> str:

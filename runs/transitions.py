@@ -22,6 +22,7 @@ from runs import rows
 from runs.errors import LeaseLost
 from runs.models import Attempt, Event, LedgerEntry, Run, Step
 from runs.rulebook import Ruling
+from runs.rulebook.past import Call
 from runs.states import ENTRY_MOVES, RUN_ENDS, RUN_MOVES, STEP_MOVES, EntryState, RunState, StepState
 from runs.view import StepView
 
@@ -62,6 +63,8 @@ class Held:
     stale: set[int] = field(default_factory=set)  # the indexes of the views whose row has changed
     places: dict[int, int] = field(default_factory=dict)  # step number -> index
     rulings: dict[int, Ruling] = field(default_factory=dict)  # by step number, until the step moves
+    # (number, call) of the other runs of the thread, once a rule looks back (runs/rulebook/record.py)
+    history: list[tuple[int, Call]] | None = None
     dirty: dict[int, "Dirty"] = field(default_factory=dict)
     added: list[Attempt | LedgerEntry] = field(default_factory=list)
     events: list[tuple[Any, ...]] = field(default_factory=list)  # the fields EVENT of each
@@ -79,6 +82,7 @@ class Held:
         self.steps, self.views, self.places = [], [], {}
         self.stale.clear()
         self.rulings.clear()
+        self.history = None
         self.settled = 0
         for step in steps:
             self.append(step)

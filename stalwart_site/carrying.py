@@ -75,7 +75,8 @@ def title(step: Step) -> str:
 
 def question_lines(step: Step) -> Iterator[str]:
     """A question as a person at a terminal reads it."""
-    yield f"Question {step.pk} of {step.run.name}, for {step.approver}: {title(step)}"
+    others = f" (not {' or '.join(step.not_by)})" if step.not_by else ""
+    yield f"Question {step.pk} of {step.run.name}, for {step.approver}{others}: {title(step)}"
     arguments = ", ".join(f"{name} = {value}" for name, value in step.args.items())
     yield f"  {step.tool}({arguments})"
     yield from (f"  {warning}" for warning in step.warnings)
@@ -95,6 +96,7 @@ def question_json(step: Step) -> dict[str, Any]:
         "args": step.args,
         "warnings": step.warnings,
         "approver": step.approver,
+        "not_by": step.not_by,
         "digest": step.digest,
         "answers": list(ANSWERS[step.asks]),
     }

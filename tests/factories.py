@@ -1,5 +1,6 @@
 """What the tests make: agents over the small world, runs, people."""
 
+import textwrap
 import time
 from datetime import timedelta
 from pathlib import Path
@@ -27,10 +28,14 @@ def make_agent(
     tools: list[str] | None = None,
     module: str = "tests.world",
     reconcile: str | None = None,
+    rules: str = "",
     **policy: Any,
 ) -> str:
-    """An agent over the tools of a module, with this policy (runs, rollback …). Returns its name."""
+    """An agent over the tools of a module, with this policy (runs, rollback …) and these rules. Returns its name."""
     path = folder / f"{name}.yaml"
+    if rules:
+        (folder / f"{name}.rules.yaml").write_text(f"rules:\n{textwrap.indent(textwrap.dedent(rules), '  ')}")
+        policy["rulebook"] = f"./{name}.rules.yaml"
     section = {"tools": tools or TOOLS} | ({"reconcile": reconcile} if reconcile else {})
     document = {"agents": {name: section}, "tools": [{"python": module}], **policy}
     path.write_text(yaml.safe_dump(document))

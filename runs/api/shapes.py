@@ -240,6 +240,7 @@ class Waiting(Out):
     text: str = Field(examples=["Charge 40.00 to order 4411"])
     warnings: list[str]
     approver: str = Field(description="The role that answers.", examples=["support"])
+    not_by: list[str] = Field(description="Those who asked for the call, and so may not answer (four eyes).")
     asked_at: datetime
 
 

@@ -164,6 +164,7 @@ def waiting(row: models.Step, spec: AgentSpec | None) -> shapes.Waiting:
         text=question_text(row, spec),
         warnings=row.warnings,
         approver=row.approver,
+        not_by=row.not_by,
         asked_at=row.asked_at,
     )
 

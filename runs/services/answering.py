@@ -8,7 +8,7 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from runs import queue
-from runs.access import Actor, may_answer
+from runs.access import Actor, asked_for, may_answer
 from runs.errors import (
     AlreadyAnswered,
     BadInput,
@@ -39,6 +39,9 @@ def resolve(actor: Actor, step_id: int, answer: str, digest: str, data: dict[str
     step = Step.objects.select_related("run", "undoes").filter(pk=step_id).first()
     if step is None or not step.asks:
         raise NotFound("There is no such question.")
+    require(
+        not asked_for(actor, step), "You asked for this call, and a rule wants a second pair of eyes on it."
+    )
     require(may_answer(actor, step), f"This question is for the role {step.approver}.")
     if answer not in ANSWERS[step.asks]:
         raise BadInput(f"The answers are: {', '.join(ANSWERS[step.asks])}.", field="/answer")

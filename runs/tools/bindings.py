@@ -21,7 +21,7 @@ def bind(undo: Undo, tool: Tool, args: Mapping[str, Any], result: Any) -> dict[s
     """
     bound: dict[str, Any] = {}
     for name, field in tool.arguments.model_fields.items():
-        value = _source(undo.args[name], args, result) if name in undo.args else _equal(name, args, result)
+        value = source(undo.args[name], args, result) if name in undo.args else _equal(name, args, result)
         if value is not MISSING:
             bound[name] = value
         elif name in undo.args or field.is_required():
@@ -38,10 +38,11 @@ def _equal(name: str, args: Mapping[str, Any], result: Any) -> Any:
     return args.get(name, MISSING)
 
 
-def _source(source: Any, args: Mapping[str, Any], result: Any) -> Any:
-    if not isinstance(source, str) or not source.startswith("$"):
-        return source
-    root, _, path = source.partition(".")
+def source(text: Any, args: Mapping[str, Any], result: Any) -> Any:
+    """What `$args.x` or `$result.y` names; MISSING where it is not there. What is no source is itself."""
+    if not isinstance(text, str) or not text.startswith("$"):
+        return text
+    root, _, path = text.partition(".")
     value: Any = {"$args": args, "$result": result}.get(root, MISSING)
     for part in path.split(".") if path else ():
         value = value.get(part, MISSING) if isinstance(value, Mapping) else MISSING
