@@ -13,15 +13,19 @@ INCLUDES = {
 }
 
 
-def includes(role: str, other: str) -> bool:
-    """Whether whoever may act as `role` may act as `other` too."""
-    return role == other or other in INCLUDES.get(role, ())
+FLOOR = "support"  # asked where nobody else is; for a decision every other role is as good
+
+
+def is_enough(role: str, wanted: str) -> bool:
+    """Whether the yes of `role` is as good as that of `wanted`."""
+    return wanted in (role, FLOOR) or wanted in INCLUDES.get(role, ())
 
 
 def least(wanted: Iterable[str]) -> str:
-    """The smallest role that includes all of these: support and lead give lead, lead and operator give admin."""
-    wanted = set(wanted)
-    if len(wanted) == 1:
-        return wanted.pop()
-    enough = (role for role in ROLES if wanted <= INCLUDES[role])
+    """The smallest role that is enough for all of these: support and lead give lead, lead and operator give admin."""
+    roles = set(wanted)
+    above = roles - {FLOOR} or roles
+    if len(above) == 1:
+        return above.pop()
+    enough = (role for role in ROLES if above <= INCLUDES[role])
     return min(enough, key=lambda role: len(INCLUDES[role]), default="admin")

@@ -63,8 +63,7 @@ class Held:
     stale: set[int] = field(default_factory=set)  # the indexes of the views whose row has changed
     places: dict[int, int] = field(default_factory=dict)  # step number -> index
     rulings: dict[int, Ruling] = field(default_factory=dict)  # by step number, until the step moves
-    # (number, call) of the other runs of the thread, once a rule looks back (runs/rulebook/record.py)
-    history: list[tuple[int, Call]] | None = None
+    history: list[Call] | None = None  # of the thread's other runs, once a rule has looked back
     dirty: dict[int, "Dirty"] = field(default_factory=dict)
     added: list[Attempt | LedgerEntry] = field(default_factory=list)
     events: list[tuple[Any, ...]] = field(default_factory=list)  # the fields EVENT of each

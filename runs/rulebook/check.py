@@ -5,6 +5,7 @@ transaction that records the intent. An undo is checked as the agent that wrote,
 itself, and is not confirmed again.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
@@ -13,9 +14,9 @@ from runs.agentfile import AgentSpec
 from runs.roles import least
 from runs.rulebook.conditions import ConditionFailed
 from runs.rulebook.money import NotAnAmount, amount, total
-from runs.rulebook.past import Call, Past, ran
+from runs.rulebook.past import Call, Past, Tally, ran
 from runs.rulebook.ruling import Ruling
-from runs.rulebook.shapes import Rule
+from runs.rulebook.shapes import Cap, Rule
 from runs.rulebook.words import of_cap, of_hours, of_order
 from runs.tools.bindings import MISSING, source
 
@@ -74,7 +75,8 @@ def _speaks(rule: Rule, call: Call, past: Past) -> bool:
         return True
     facts = {"args": call.args, **past.setting.facts()}
     if "history" in rule.condition.names:
-        facts["history"] = [earlier.fact() for earlier in past.calls()]
+        earlier = sorted(past.calls(), key=lambda call: call.number)
+        facts["history"] = [call.fact() for call in earlier]
     return rule.condition.holds(facts)
 
 
@@ -118,25 +120,33 @@ def _over_a_cap(spec: AgentSpec, rules: Sequence[Rule], call: Call, past: Past) 
     for rule in rules:
         if rule.says.cap and "ticket" in rule.says.cap.per and not past.setting.ticket:
             return Ruling("refused", rule.name, spec.rule_version, "the run has no ticket to count by")
-    for rule, others in zip(rules, past.counted(rules) if rules else (), strict=True):
+    for rule, tally in zip(rules, past.tallies(rules) if rules else (), strict=True):
         try:
-            _refuse_too_much(rule, call.args, others)
+            _refuse_too_much(rule, call.args, tally)
         except (_Refused, ConditionFailed, NotAnAmount) as error:
             return Ruling("refused", rule.name, spec.rule_version, str(error))
     return None
 
 
-def _refuse_too_much(rule: Rule, mine: Args, others: Sequence[Args]) -> None:
-    cap, condition = rule.says.cap, rule.condition
-    assert cap is not None
-    counted = [args for args in others if condition is None or condition.holds({"args": args})]
+def _refuse_too_much(rule: Rule, mine: Args, tally: Tally) -> None:
+    cap, condition = rule.cap, rule.condition
+    before: list[tuple[Decimal, int]] = []
+    for mark, times in tally.items():
+        args: Args = json.loads(mark) if condition else {cap.sum or "": mark}
+        if condition is None or condition.holds({"args": args}):
+            before.append((_weight(cap, args), times))
+    spent = total(before)
+    if total([(spent, 1), (_weight(cap, mine), 1)]) > cap.limit:
+        raise _Refused(f"{of_cap(cap)}; before this call it was {spent:f}")
+
+
+def _weight(cap: Cap, args: Args) -> Decimal:
+    """How much a call is of what the cap allows."""
     if cap.sum is None:
-        before, after = str(len(counted)), Decimal(len(counted) + 1)
-    else:
-        spent = total(amount(args.get(cap.sum)) for args in counted)
-        before, after = f"{spent:f}", total((spent, amount(mine.get(cap.sum))))
-    if after > cap.limit:
-        raise _Refused(f"{of_cap(cap)}; before this call it was {before}")
+        return Decimal(1)
+    if args.get(cap.sum) in (None, ""):
+        raise NotAnAmount(f"a call without {cap.sum} cannot be added up")
+    return amount(args[cap.sum])
 
 
 def _asks(spec: AgentSpec, call: Call, spoke: Sequence[Rule], past: Past) -> Ruling:

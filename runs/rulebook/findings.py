@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from runs.agentfile import AgentSpec
-from runs.roles import includes
+from runs.roles import is_enough
 from runs.rulebook.orders import OrderRule, order_rules
 from runs.rulebook.shapes import Rule, Rulebook
 
@@ -86,6 +86,6 @@ def _of_order(rule: Rule, here: list[str], able: frozenset[str]) -> Iterator[Fin
 
 def _of_asking(rule: Rule, here: list[str], spec: AgentSpec) -> Iterator[Finding]:
     for tool in (spec.tools[name] for name in here if rule.says.ask):
-        if tool.writes and tool.confirm and includes(tool.approver, rule.says.ask or ""):
+        if tool.writes and tool.confirm and is_enough(tool.approver, rule.says.ask or ""):
             said = f"{tool.name} asks the role {tool.approver} anyway"
             yield Finding(rule.name, "changes_nothing", said)

@@ -30,12 +30,15 @@ def amount(value: Any) -> Decimal:
     return found
 
 
-def total(amounts: Iterable[Decimal]) -> Decimal:
-    """Their exact sum; one below nothing counts as nothing, so that it makes no room. Raises NotAnAmount."""
+def total(amounts: Iterable[tuple[Decimal, int]]) -> Decimal:
+    """The exact sum of amounts, each so many times; one below nothing counts as nothing, so that it makes no room.
+
+    Raises NotAnAmount.
+    """
     found = Decimal(0)
     try:
-        for item in amounts:
-            found = EXACT.add(found, max(item, Decimal(0)))
+        for item, times in amounts:
+            found = EXACT.fma(max(item, Decimal(0)), Decimal(times), found)
     except (Inexact, Overflow, Underflow, Clamped, InvalidOperation):
         raise NotAnAmount("the amounts cannot be added up exactly") from None
     return found

@@ -4,7 +4,8 @@ The engine reads it from the record (runs/rulebook/record.py), which is never re
 the model's memory, and one that was undone, is still there. `stalwart rules test` reads it from a file.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
@@ -16,19 +17,23 @@ from runs.states import StepState
 COUNTED = frozenset({StepState.SENT, StepState.UNKNOWN, StepState.PERFORMED, StepState.UNDONE})
 # What an order rule takes for done. Nobody knows yet whether what is in flight is.
 RAN = frozenset({StepState.PERFORMED, StepState.UNDONE})
-NET = frozenset({StepState.UNDONE})
+
+# How many calls count against a cap, by what the cap must see of them (Rule.mark): ten thousand are a few lines.
+Tally = Mapping[str, int]
 
 
 @dataclass(frozen=True)
 class Call:
     """A call of a tool, earlier than the one that is checked or that one itself.
 
-    `undo`: it undoes another. `replayed`: another run had done it, and nothing was sent. `sent_at` is its last sending.
+    `number` is its step's in the thread. `undo`: it undoes another. `replayed`: another run had done it, and nothing
+    was sent. `sent_at` is its last sending.
     """
 
     tool: str
     args: Mapping[str, Any]
     state: StepState = StepState.PROPOSED
+    number: int = 0
     result: Any = None
     undo: bool = False
     replayed: bool = False
@@ -45,10 +50,10 @@ class Call:
             "run": self.run,
         }
 
-    def counts(self, rule: Rule, cap: Cap, now: datetime) -> bool:
+    def counts(self, rule: Rule, now: datetime) -> bool:
         """Whether it counts against this cap, as far as it can tell by itself."""
         named = self.tool in rule.says.tools and (rule.says.undos or not self.undo)
-        return named and not self.replayed and self.state in counted(net=cap.net) and self._today(cap, now)
+        return named and not self.replayed and self.state in counted(rule.cap) and self._today(rule.cap, now)
 
     def _today(self, cap: Cap, now: datetime) -> bool:
         if "day" not in cap.per:
@@ -90,12 +95,12 @@ class Past(Protocol):
     def setting(self) -> Setting:
         """In which run and conversation the call is."""
 
-    def calls(self, tools: Collection[str] = ()) -> Sequence[Call]:
-        """Those of the same conversation that were sent or replayed, of these tools or of all, oldest first."""
+    def calls(self, tools: Sequence[str] = ()) -> Iterator[Call]:
+        """Those of the same conversation that were sent or replayed, of these tools or of all, in no order."""
 
-    def counted(self, rules: Sequence[Rule]) -> Sequence[Sequence[Mapping[str, Any]]]:
-        """For each of these caps the arguments of every call that counts against it. Nobody else's call is added
-        to them until the transaction ends."""
+    def tallies(self, rules: Sequence[Rule]) -> list[Tally]:
+        """For each of these caps what counts against it. Nothing is added to that by anybody else until the
+        transaction ends."""
 
 
 @dataclass
@@ -105,30 +110,28 @@ class GivenPast:
     setting: Setting
     given: Sequence[tuple[Setting, Call]] = field(default_factory=list)
 
-    def calls(self, tools: Collection[str] = ()) -> Sequence[Call]:
+    def calls(self, tools: Sequence[str] = ()) -> Iterator[Call]:
         here = (call for where, call in self.given if where.thread == self.setting.thread)
-        return [call for call in here if not tools or call.tool in tools]
+        return (call for call in here if not tools or call.tool in tools)
 
-    def counted(self, rules: Sequence[Rule]) -> Sequence[Sequence[Mapping[str, Any]]]:
-        return [self._counted(rule) for rule in rules]
+    def tallies(self, rules: Sequence[Rule]) -> list[Tally]:
+        return [self._tally(rule) for rule in rules]
 
-    def _counted(self, rule: Rule) -> list[Mapping[str, Any]]:
-        cap, now = rule.says.cap, self.setting.now
-        assert cap is not None
-        scopes = [scope for scope in cap.per if scope != "day"]
-        return [
-            call.args
+    def _tally(self, rule: Rule) -> Tally:
+        scopes = [scope for scope in rule.cap.per if scope != "day"]
+        here = (
+            call
             for where, call in self.given
-            if call.counts(rule, cap, now)
-            and all(getattr(where, scope) == getattr(self.setting, scope) for scope in scopes)
-        ]
+            if all(getattr(where, scope) == getattr(self.setting, scope) for scope in scopes)
+        )
+        return Counter(rule.mark(call.args) for call in here if call.counts(rule, self.setting.now))
 
 
-def counted(*, net: bool) -> frozenset[StepState]:
+def counted(cap: Cap) -> frozenset[StepState]:
     """The states that count against a cap."""
-    return COUNTED - NET if net else COUNTED
+    return COUNTED - {StepState.UNDONE} if cap.net else COUNTED
 
 
 def ran(*, net: bool) -> frozenset[StepState]:
     """The states in which a call ran, for an order rule."""
-    return RAN - NET if net else RAN
+    return RAN - {StepState.UNDONE} if net else RAN

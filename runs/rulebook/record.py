@@ -6,7 +6,8 @@ advisory lock for each scope that is held until the transaction ends, so that tw
 """
 
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC
 from functools import cached_property
 from typing import Any
@@ -16,21 +17,27 @@ from django.db.models import Q
 from runs import rows
 from runs.agentfile import AgentSpec
 from runs.models import Step
-from runs.rulebook.past import Call, Setting, counted
+from runs.rulebook.past import Call, Setting, Tally, counted
 from runs.rulebook.shapes import Cap, Rule
 from runs.states import StepState
 from runs.transitions import Held
 
 LOCK = "SELECT pg_advisory_xact_lock(hashtextextended(name, 0)) FROM unnest($1::text[]) AS name"
-# One for each cap; the placeholders are numbered when they are put together.
-COUNT = """
-(SELECT coalesce(jsonb_agg({what}), '[]')::text
-   FROM runs_step s JOIN runs_run r ON r.id = s.run_id JOIN runs_thread t ON t.id = s.thread_id
-  WHERE s.run_id <> {run} AND NOT s.replayed AND t.agent = ANY({agents}::text[])
-    AND s.tool = ANY({tools}::text[]) AND s.state = ANY({states}::text[]){more})
+# One for each cap; the placeholders are numbered when they are put together. Whose call it was is asked of each row
+# that is left: joined, every thread there is would be read for it.
+TALLY = """
+(SELECT coalesce(jsonb_object_agg(mark, times), '{{}}')::text
+   FROM (SELECT {mark} AS mark, count(*) AS times FROM runs_step s
+          WHERE s.run_id <> {run} AND NOT s.replayed
+            AND s.tool = ANY({tools}::text[]) AND s.state = ANY({states}::text[]){more}
+            AND (SELECT agent FROM runs_thread WHERE id = s.thread_id) = ANY({agents}::text[])
+          GROUP BY 1) AS counted)
 """
-SCOPES = {"thread": "s.thread_id = {}::uuid", "user": 't."user" = {}::text', "ticket": "r.ticket = {}::text"}
-HISTORY = ("number", "tool", "args", "state", "entry__result", "undoes", "replayed", "sent_at", "run")
+SCOPES = {
+    "thread": "s.thread_id = {value}::uuid",
+    "user": 's.thread_id IN (SELECT id FROM runs_thread WHERE agent = ANY({agents}) AND "user" = {value}::text)',
+    "ticket": "s.run_id IN (SELECT id FROM runs_run WHERE ticket = {value}::text)",
+}
 
 
 class RecordedPast:
@@ -55,43 +62,43 @@ class RecordedPast:
             started_by=run.started_by,
         )
 
-    def calls(self, tools: Collection[str] = ()) -> Sequence[Call]:
-        """The conversation's calls of these tools, or of all, oldest first."""
-        own = [(step.number, call_of(step)) for step in self._own(tools) if step.calls or step.replayed]
-        others = [(number, call) for number, call in self._others() if not tools or call.tool in tools]
-        return [call for _, call in sorted(others + own, key=lambda pair: pair[0])]
+    def calls(self, tools: Sequence[str] = ()) -> Iterator[Call]:
+        """The conversation's calls of these tools, or of all, in no order."""
+        yield from (call_of(step) for step in self._own(tools) if step.calls or step.replayed)
+        yield from (call for call in self._others() if not tools or call.tool in tools)
 
-    def counted(self, rules: Sequence[Rule]) -> Sequence[Sequence[Mapping[str, Any]]]:
-        """For each of these caps the arguments of what counts against it."""
-        elsewhere = [rule for rule in rules if _cap(rule).per != ("run",)]
+    def tallies(self, rules: Sequence[Rule]) -> list[Tally]:
+        """For each of these caps what counts against it."""
+        elsewhere = [rule for rule in rules if "run" not in rule.cap.per]
         read = dict(zip((rule.name for rule in elsewhere), self._read(elsewhere), strict=True))
-        return [[*self._own_counted(rule), *read.get(rule.name, ())] for rule in rules]
+        return [self._own_tally(rule) + Counter(read.get(rule.name, {})) for rule in rules]
 
-    def _own(self, tools: Collection[str]) -> Iterator[Step]:
+    def _own(self, tools: Sequence[str]) -> Iterator[Step]:
         return (
-            step for step in self._held.steps if step is not self._step and (not tools or step.tool in tools)
+            step for step in self._held.steps if (not tools or step.tool in tools) and step is not self._step
         )
 
-    def _own_counted(self, rule: Rule) -> Iterator[Mapping[str, Any]]:
-        calls = (call_of(step) for step in self._own(rule.says.tools))
-        return (call.args for call in calls if call.counts(rule, _cap(rule), self._held.now))
+    def _own_tally(self, rule: Rule) -> Counter[str]:
+        states = counted(rule.cap)
+        calls = (call_of(step) for step in self._own(rule.says.tools) if step.state in states)
+        return Counter(rule.mark(call.args) for call in calls if call.counts(rule, self._held.now))
 
-    def _others(self) -> list[tuple[int, Call]]:
+    def _others(self) -> list[Call]:
         """What other runs of the conversation called, as far as the rules look back: read once for each claim."""
         if self._held.history is None:
             found = Step.objects.filter(thread=self._held.run.thread_id).exclude(run=self._held.run)
             found = found.filter(Q(calls__gt=0) | Q(replayed=True))
             tools = self._spec.rulebook.looks_back_at
             found = found if tools is None else found.filter(tool__in=tools)
-            self._held.history = [_from_row(row) for row in found.values_list(*HISTORY)]
+            self._held.history = [call_of(step) for step in found.select_related("entry")]
         return self._held.history
 
-    def _read(self, rules: Sequence[Rule]) -> list[list[dict[str, Any]]]:
+    def _read(self, rules: Sequence[Rule]) -> list[dict[str, int]]:
         """Lock the scopes of these caps, then count what is committed in them. The count must be a statement of its
         own: one that waits for a lock still sees what was there when it began."""
         if not rules:
             return []
-        scopes = sorted({json.dumps(self._scope(_cap(rule))) for rule in rules})
+        scopes = sorted({json.dumps(self._scope(rule.cap)) for rule in rules})
         rows.one(LOCK, [[f"cap {scope}" for scope in scopes]])
         sql, values = self._question(rules)
         found = rows.one(sql, values)
@@ -116,32 +123,26 @@ class RecordedPast:
         return f"SELECT {', '.join(counts)}", values
 
     def _count(self, rule: Rule, run: str, agents: str, put: Callable[[Any], str]) -> str:
-        cap, more = _cap(rule), ""
+        cap, more = rule.cap, "" if rule.says.undos else " AND s.undoes_id IS NULL"
         for scope in sorted(SCOPES.keys() & set(cap.per)):
-            more += f" AND {SCOPES[scope].format(put(getattr(self.setting, scope)))}"
+            more += " AND " + SCOPES[scope].format(agents=agents, value=put(getattr(self.setting, scope)))
         if "day" in cap.per:
             start, end = cap.day(self._held.now)
             more += f" AND s.sent_at >= {put(start)} AND s.sent_at < {put(end)}"
-        if not rule.says.undos:
-            more += " AND s.undoes_id IS NULL"
-        return COUNT.format(
-            what=self._what(rule, put),
+        return TALLY.format(
+            mark=self._mark(rule, put),
             run=run,
             agents=agents,
             tools=put(list(rule.says.tools)),
-            states=put(sorted(counted(net=cap.net))),
+            states=put(sorted(counted(cap))),
             more=more,
         )
 
-    def _what(self, rule: Rule, put: Callable[[Any], str]) -> str:
-        """The arguments that the cap must see: all for its condition, the one that it adds up, or none."""
+    def _mark(self, rule: Rule, put: Callable[[Any], str]) -> str:
+        """Rule.mark in SQL."""
         if rule.condition:
-            return "s.args"
-        summed = _cap(rule).sum
-        if summed is None:
-            return "'{}'::jsonb"
-        name = put(summed)
-        return f"jsonb_build_object({name}::text, s.args -> {name}::text)"
+            return "s.args::text"
+        return f"coalesce(s.args ->> {put(rule.cap.sum)}::text, '')" if rule.cap.sum else "''"
 
 
 def call_of(step: Step) -> Call:
@@ -150,20 +151,10 @@ def call_of(step: Step) -> Call:
         tool=step.tool,
         args=step.args,
         state=StepState(step.state),
+        number=step.number,
         result=step.entry.result if step.entry else None,
         undo=step.undoes_id is not None,
         replayed=step.replayed,
         sent_at=step.sent_at,
         run=f"R-{step.run_id}",
     )
-
-
-def _from_row(row: tuple[Any, ...]) -> tuple[int, Call]:
-    number, tool, args, state, result, undoes, replayed, sent_at, run = row
-    call = Call(tool, args, StepState(state), result, undoes is not None, replayed, sent_at, f"R-{run}")
-    return number, call
-
-
-def _cap(rule: Rule) -> Cap:
-    assert rule.says.cap is not None
-    return rule.says.cap

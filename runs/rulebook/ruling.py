@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from runs.roles import includes
+from runs.roles import is_enough
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Ruling:
 
     def is_met_by(self, approver: str, not_by: Iterable[str]) -> bool:
         """Whether an approval that was asked of these people is all that this ruling asks for."""
-        return includes(approver, self.approver) and set(self.not_by) <= set(not_by)
+        return is_enough(approver, self.approver) and set(self.not_by) <= set(not_by)
 
     def said(self) -> dict[str, object]:
         """Its line in the record."""

@@ -9,13 +9,14 @@
 Each rule has a name, names its tools, and is of one kind: order, cap, refuse, ask, four_eyes, only_in or hours.
 """
 
+import json
 import re
 import zoneinfo
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, time, timedelta
 from decimal import Decimal
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import BeforeValidator, Field, model_validator
@@ -136,11 +137,7 @@ class Cap(Strict):
 
     def day(self, now: datetime) -> tuple[datetime, datetime]:
         """The day of this cap that `now` is in: its start, and that of the next one."""
-        zone = zoneinfo.ZoneInfo(self.zone)
-        today = now.astimezone(zone).date()
-        midnight = (datetime.combine(day, time(), zone) for day in (today, today + timedelta(days=1)))
-        start, end = midnight
-        return start, end
+        return _day_of(now, self.zone)
 
     @model_validator(mode="after")
     def _one_measure(self) -> Self:
@@ -150,6 +147,14 @@ class Cap(Strict):
         if "day" not in self.per and "zone" in self.model_fields_set:
             raise ValueError("a zone is for a cap per day")
         return self
+
+
+@lru_cache(16)
+def _day_of(now: datetime, zone: str) -> tuple[datetime, datetime]:
+    place = zoneinfo.ZoneInfo(zone)
+    today = now.astimezone(place).date()
+    start, end = (datetime.combine(day, time(), place) for day in (today, today + timedelta(days=1)))
+    return start, end
 
 
 class Hours(Strict):
@@ -242,6 +247,22 @@ class Rule:
     def asks(self) -> bool:
         """It asks a person rather than refuse."""
         return bool(self.says.ask or self.says.four_eyes)
+
+    @property
+    def cap(self) -> Cap:
+        """The cap of a rule that is one."""
+        assert self.says.cap is not None
+        return self.says.cap
+
+    def mark(self, args: Mapping[str, Any]) -> str:
+        """What the cap must see of a call: all arguments for its condition, the amount that it adds up, or nothing.
+
+        runs/rulebook/record.py says the same in SQL.
+        """
+        if self.condition:
+            return json.dumps(args)
+        value = args.get(self.cap.sum) if self.cap.sum else None
+        return "" if value is None else str(value)
 
 
 @dataclass(frozen=True)

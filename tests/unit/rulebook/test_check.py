@@ -118,7 +118,7 @@ def test_sums_are_exact(tmp_path: Path, most: str, before: str, mine: str, verdi
 
 def test_a_past_call_without_the_amount_makes_the_sum_unknown(tmp_path: Path) -> None:
     spec = spec_of(tmp_path, "a: {tools: charge, cap: {sum: amount, most: '100', per: run}}")
-    assert ruling(spec, "charge", ran("charge", order=1)).cause == "None is not an amount"
+    assert ruling(spec, "charge", ran("charge", order=1)).cause == "a call without amount cannot be added up"
 
 
 @pytest.mark.parametrize(
