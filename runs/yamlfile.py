@@ -43,10 +43,12 @@ class YamlFile:
         try:
             return shape.model_validate(self.data)
         except ValidationError as error:
-            first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-            said = first["msg"].removeprefix("Value error, ")
-            if first["type"] == "extra_forbidden":
-                said = "unknown key"
+            found = error.errors(include_url=False, include_context=False, include_input=False)
+            unknown = [
+                one for one in found if one["type"] == "extra_forbidden"
+            ]  # mostly why another is missing
+            first = (unknown or found)[0]
+            said = "unknown key" if unknown else first["msg"].removeprefix("Value error, ")
             place = ".".join(str(part) for part in first["loc"])
             raise self.error(first["loc"], f"{place}: {said}" if place else said) from None
 

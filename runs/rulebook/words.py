@@ -69,7 +69,7 @@ def of_order(order: Order) -> str:
     ]
     alike = f" with the same {_listed(same, 'and')}" if same else ""
     still = " and was not undone" if order.net else ""
-    return f"{tools} ran{alike}{still} in the conversation"
+    return f"{tools} ran in the conversation{alike}{still}"
 
 
 def of_cap(cap: Cap) -> str:

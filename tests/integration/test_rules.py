@@ -31,7 +31,7 @@ def test_a_refused_call_is_not_sent_and_the_reply_names_the_rule(tmp_path: Path)
     assert reply(run) == "This run stopped: charge was refused (read_first). Nothing had been done."
     assert (run.state, WORLD.calls) == ("failed", [])
     step = run.steps.get()
-    assert step.error == "it is allowed only after read ran with the same order in the conversation"
+    assert step.error == "it is allowed only after read ran in the conversation with the same order"
     [line] = [event.data for event in run.events.all() if event.kind == "step.refused"]
     assert (line["rule"], line["cause"]) == ("read_first", step.error)
     assert len(line["rules"]) == 12

@@ -33,7 +33,7 @@ ORDER = "read_first: {tools: charge, order: {after: read, same: order}}"
 def test_a_tool_runs_only_after_the_other_ran_with_the_same_argument(tmp_path: Path) -> None:
     spec = spec_of(tmp_path, ORDER)
     assert said(ruling(spec)) == ("refused", "read_first")
-    assert ruling(spec).cause == "it is allowed only after read ran with the same order in the conversation"
+    assert ruling(spec).cause == "it is allowed only after read ran in the conversation with the same order"
     assert said(ruling(spec, "charge", ran("read", order=1))) == ("ask", "confirm")
     assert said(ruling(spec, "charge", ran("read", order=2))) == ("refused", "read_first")
     elsewhere = (replace(HERE, thread="T-2"), ran("read", order=1))
