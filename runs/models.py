@@ -225,6 +225,8 @@ class Step(models.Model):
     expires_at = models.DateTimeField(null=True, blank=True)
     approver = models.CharField(max_length=50, blank=True)
     not_by = ListField(default=list, blank=True)  # four eyes: the names of those who may not answer
+    # Of whom the approval of the call was asked: {approver, not_by}. It stays when the step asks something else.
+    consent = ObjectField(default=dict, blank=True)
     warnings = ListField(default=list, blank=True)
     covers = ListField(default=list, blank=True)  # with `confirm: plan`: the later steps it asks about too
     question = models.TextField(blank=True)

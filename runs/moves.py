@@ -46,7 +46,7 @@ def _was_approved(step: Step, tool: Tool, ruling: Ruling) -> bool:
     else by now: an approval that was given under older rules holds only then (S3)."""
     moved = step.state in (StepState.APPROVED, StepState.SENT)
     same = step.fingerprint == tool.fingerprint
-    return moved and same and ruling.is_met_by(step.approver, step.not_by)
+    return moved and same and bool(step.consent) and ruling.is_met_by(**step.consent)
 
 
 def settle(held: Held, step: Step, state: StepState, spec: AgentSpec) -> None:

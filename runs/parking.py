@@ -28,8 +28,8 @@ def ask(held: Held, step: Step, kind: str, spec: AgentSpec, said: str = "") -> N
     covered = _covered(held, step, spec) if kind == "confirm" and held.run.confirm == "plan" else []
     fields = park(held, step, kind, spec, covered, said)
     for other in covered:
-        bound = {"fingerprint": spec.catalogue[other.tool].fingerprint}
-        change(held, other, **bound, approver=fields["approver"], not_by=fields["not_by"])
+        fingerprint = spec.catalogue[other.tool].fingerprint
+        change(held, other, fingerprint=fingerprint, consent=fields["consent"])
     shown = {name: fields[name] for name in ("digest", "approver", "not_by", "warnings", "covers")}
     ruling = held.rulings.get(step.number)
     if ruling and (kind == "confirm" or ruling.verdict == "refused"):
@@ -61,6 +61,7 @@ def park(
     }
     if confirm and tool:
         fields["fingerprint"] = tool.fingerprint
+        fields["consent"] = {"approver": asks.approver, "not_by": list(asks.not_by)}
     return fields | {"digest": digest(step, fields, covered, spec)}
 
 

@@ -111,8 +111,15 @@ def _equal(rule: Rule, name: str, call: Call, theirs: Any) -> bool:
     if mine is None or theirs is MISSING:
         return False
     if name in rule.amounts:
-        return amount(mine) == amount(theirs)
+        return _equal_amounts(mine, theirs)
     return type(mine) is type(theirs) and bool(mine == theirs)
+
+
+def _equal_amounts(mine: Any, theirs: Any) -> bool:
+    try:
+        return amount(mine) == amount(theirs)
+    except NotAnAmount:
+        return False
 
 
 def _over_a_cap(spec: AgentSpec, rules: Sequence[Rule], call: Call, past: Past) -> Ruling | None:

@@ -5,18 +5,16 @@ text: as text, '100.00' is below '40.00', so a condition that compares one in an
 """
 
 import logging
-import types
-import typing
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any
 
 import cel
-from pydantic import BaseModel
 
-from runs.rulebook.money import FUNCTIONS, NotAnAmount, amount
-from runs.rulebook.tokens import PLAIN_TEXT, Chain, Mentions, mentions
+from runs.rulebook.arguments import amounts_of
+from runs.rulebook.money import FUNCTIONS
+from runs.rulebook.tokens import Chain, Mentions, mentions
 from runs.tools.registry import Tool
 
 # What a condition may name, and the fields of each that are known; `args` depends on the tool.
@@ -33,6 +31,7 @@ KNOWN = frozenset(
 )
 FAILURES = (KeyError, ValueError, TypeError, ArithmeticError, RuntimeError, IndexError)
 MOST = 2000  # characters
+EXACT = re.compile(r"""(['"])[0-9]+(\.[0-9]+)?\1|[0-9]+""")  # how an amount is written in a condition
 
 # What a function of ours raises is the error of the expression; the library would print it too.
 logging.getLogger("cel").addHandler(logging.NullHandler())
@@ -157,37 +156,8 @@ def _refuse_whole_arguments(chain: Chain) -> None:
 
 
 def _refuse_inexact(function: str, literal: str) -> None:
-    plain = PLAIN_TEXT.fullmatch(literal)
-    try:
-        amount(plain.group(2) if plain else int(literal))
-    except (NotAnAmount, ValueError):
-        raise ValueError(
-            f"{function}(…, {literal}): an amount is exact, and is written as '100.00'"
-        ) from None
-
-
-def amounts_of(tool: Tool) -> frozenset[str]:
-    """The names under which amounts stand in the arguments of this tool, at any depth."""
-    return frozenset(_amounts(tool.arguments))
-
-
-def _amounts(model: type[BaseModel]) -> Iterator[str]:
-    for name, field in model.model_fields.items():
-        for kind in types_of(field.annotation):
-            if kind is Decimal:
-                yield name
-            elif isinstance(kind, type) and issubclass(kind, BaseModel):
-                yield from _amounts(kind)
-
-
-def types_of(annotation: Any) -> Iterator[Any]:
-    """The types that an annotation is made of: Decimal and None for `list[Decimal] | None`."""
-    inner = typing.get_args(annotation)
-    if isinstance(annotation, types.GenericAlias | types.UnionType) or inner:
-        for part in inner:
-            yield from types_of(part)
-    else:
-        yield annotation
+    if not EXACT.fullmatch(literal):
+        raise ValueError(f"{function}(…, {literal}): an amount is exact, and is written as '100.00'")
 
 
 def _plainly(error: Exception) -> str:
@@ -195,7 +165,7 @@ def _plainly(error: Exception) -> str:
         return f"there is no {error.args[0]}"
     text = _first_line(error)
     _, _, ours = text.partition("Python function call failed: NotAnAmount: ")
-    return (ours or text).partition(". ")[0]  # the library goes on with advice
+    return (ours or text).partition(". ")[0][:200]  # the library goes on with advice
 
 
 def _first_line(error: Exception) -> str:

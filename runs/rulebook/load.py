@@ -7,7 +7,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from decimal import Decimal
 from pathlib import Path
 
-from runs.rulebook.conditions import Condition, amounts_of, condition, types_of
+from runs.rulebook.arguments import amounts_of, types_of
+from runs.rulebook.conditions import Condition, condition
 from runs.rulebook.shapes import Rule, Rulebook, RuleSection, RulesFile
 from runs.tools.registry import Tool
 from runs.yamlfile import YamlFile

@@ -10,7 +10,9 @@ from decimal import Clamped, Context, Decimal, Inexact, InvalidOperation, Overfl
 from typing import Any
 
 # What cannot be added up exactly in this many digits is refused; it would take memory without bound.
-EXACT = Context(prec=200, traps=[Inexact, InvalidOperation, Overflow, Underflow, Clamped])
+EXACT = Context(
+    prec=200, Emin=-200, Emax=200, traps=[Inexact, InvalidOperation, Overflow, Underflow, Clamped]
+)
 
 
 class NotAnAmount(ValueError):

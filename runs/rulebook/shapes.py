@@ -41,8 +41,8 @@ RESERVED = frozenset(
     }
 )
 NAME = re.compile(r"[a-z][a-z0-9_]{0,59}")
-MONEY = re.compile(r"\d+(\.\d+)?")
-TIME = re.compile(r"([01]\d|2[0-3]):[0-5]\d|24:00")
+MONEY = re.compile(r"[0-9]+(\.[0-9]+)?")
+TIME = re.compile(r"([01][0-9]|2[0-3]):[0-5][0-9]|24:00")
 
 
 def _several(value: object) -> object:
@@ -238,9 +238,7 @@ class Rule:
     name: str
     says: RuleSection
     condition: Condition | None = None
-    amounts: frozenset[str] = (
-        frozenset()
-    )  # of the arguments that an order rule compares, those that are amounts
+    amounts: frozenset[str] = frozenset()  # those that an order rule compares
     line: int = 0
 
     @property

@@ -165,6 +165,18 @@ def test_sending_again_what_nobody_knows_of_is_checked_too(tmp_path: Path) -> No
     assert line["kind"] == "outcome"
 
 
+def test_what_a_lead_approved_may_be_sent_again_by_whoever_settles_its_outcome(tmp_path: Path) -> None:
+    """The question of its outcome is for an operator; it does not take the place of the approval."""
+    WORLD.script = {"charge": ["times out before"]}
+    rules = LARGE + "\n" + FOUR_EYES
+    run = answer(start(make_agent(tmp_path, rules=rules), "charge 1 900.00"), "approve")
+    step = question(run)
+    assert (step.asks, step.approver, step.not_by) == ("outcome", "operator", [])
+    type(step).objects.filter(pk=step.pk).update(settles_at=None)
+    assert answer(run, "send_again").state == "succeeded"
+    assert WORLD.calls == ["charge", "charge"]
+
+
 # --- One answer for a whole plan ----------------------------------------------------------------------------
 def test_one_answer_covers_only_what_the_same_people_are_asked(tmp_path: Path) -> None:
     agent = make_agent(tmp_path, confirm="plan", rules=LARGE)

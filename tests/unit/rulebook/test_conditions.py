@@ -1,12 +1,15 @@
 """Conditions: what they may say, that money is exact in them, and what happens where they cannot be told."""
 
+from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+from typing import Any, NewType
 
 import pytest
 from pydantic import BaseModel, create_model
+from typing_extensions import TypedDict
 
-from runs.rulebook.conditions import KNOWN, Condition, ConditionFailed, amounts_of, condition
+from runs.rulebook.arguments import amounts_of
+from runs.rulebook.conditions import KNOWN, Condition, ConditionFailed, condition
 from runs.tools.registry import ATTRIBUTE, Tool
 from tests import world
 
@@ -33,6 +36,29 @@ def of_charge(source: str) -> Condition:
 
 def holds(source: str, **args: Any) -> bool:
     return of_charge(source).holds(FACTS | {"args": FACTS["args"] | args})
+
+
+@dataclass
+class Parcel:
+    """An argument that is a dataclass."""
+
+    value: Decimal
+
+
+class Box(TypedDict):
+    """An argument that is a typed dict."""
+
+    weight: Decimal
+
+
+class Tree(BaseModel):
+    """An argument that holds others of its kind."""
+
+    price: Decimal
+    branches: list["Tree"]
+
+
+Total = NewType("Total", Decimal)
 
 
 @pytest.mark.parametrize(
@@ -211,6 +237,10 @@ def test_amounts_are_found_at_any_depth_of_the_arguments() -> None:
     tool = Tool("order", print, model)
 
     assert amounts_of(tool) == {"price", "fee", "tips"}
+    other: type[BaseModel] = create_model(
+        "other", parcel=(Parcel, ...), tree=(list[Tree], ...), total=(Total, ...), box=(Box, ...)
+    )
+    assert amounts_of(Tool("other", print, other)) == {"value", "weight", "price", "total"}
     for source in ("args.lines.exists(l, l.price > '3')", "args.lines[0].price > '3'", "args.tips.x > '3'"):
         with pytest.raises(ValueError, match="is an amount"):
             condition(source, [tool], [tool])

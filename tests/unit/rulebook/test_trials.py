@@ -126,7 +126,9 @@ def test_the_examples_of_the_example_agents_are_as_expected(name: str, settings:
     assert [trial.wrong for trial in try_out(EXAMPLES / f"{name}/rules.test.yaml") if trial.wrong] == []
 
 
-@pytest.mark.parametrize("name", ["desk/agent", "returns/agent", "returns/atomic", "resolver/agent"])
+@pytest.mark.parametrize(
+    "name", ["desk/agent", "desk/till", "returns/agent", "returns/atomic", "resolver/agent"]
+)
 def test_nothing_is_odd_about_the_rules_of_the_example_agents(name: str) -> None:
     for spec in agentfile.read(EXAMPLES / f"{name}.yaml"):
         assert spec.rulebook.rules
