@@ -32,9 +32,14 @@ def timeout_of(tool: Tool) -> float:
     return tool.timeout or settings.CALL_TIMEOUT_SECONDS
 
 
+def settle_after_of(tool: Tool) -> float:
+    """Seconds after which a sending of this tool can no longer be on the wire."""
+    return tool.settle_after or 2 * timeout_of(tool)
+
+
 def intend(held: Held, step: Step, view: StepView, tool: Tool, ruling: Ruling) -> Attempt:
     """Record that this call is about to leave: tool, arguments, key, attempt number, and what allowed it."""
-    settle_after = timedelta(seconds=tool.settle_after or 2 * timeout_of(tool))
+    settle_after = timedelta(seconds=settle_after_of(tool))
     retention = timedelta(seconds=tool.key_retention) if tool.key_retention else None
     changes = outcomes.sending(view, held.now, settle_after, retention)
     del changes["check"], changes["state"]  # the ruling was kept in memory, and is used up
