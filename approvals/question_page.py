@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from runs.left import Left
 from runs.parking import says_irreversible
 from runs.views.calls import Argument, UndoWords
 from runs.views.looks import Look
@@ -32,51 +33,6 @@ class PlanRow:
     detail: str
     undo: UndoWords | None
     is_this: bool = False
-
-
-@dataclass(frozen=True)
-class Undone:
-    """A write that would be undone, and by which tool."""
-
-    sentence: str
-    by: str
-
-
-@dataclass(frozen=True)
-class Left:
-    """What a failure would undo and what it would leave. `after` is the step that would fail, None for this one."""
-
-    after: int | None
-    undone: tuple[Undone, ...]
-    stays: tuple[str, ...]
-    this: str = ""  # the sentence of this step, which is called so
-    kept: bool = False  # the agent's runs are kept as they are; a person takes over
-
-    @property
-    def undone_words(self) -> str:
-        """`If step 3 fails: “Charge 40.00 to order 4411” is undone by refund_card`."""
-        when = f"If step {self.after} fails" if self.after else "If this step fails"
-        if self.kept:
-            return f"{when}: nothing is undone by itself, and the run is handed over to a person"
-        if not self.undone:
-            return (
-                f"{when}: nothing is undone"
-                if self.stays
-                else f"{when}: nothing is left, as nothing was changed"
-            )
-        first, *others = [f"{self._name(item.sentence)} is undone by {item.by}" for item in self.undone]
-        return f"{when}: {', then '.join([first, *others])}"
-
-    @property
-    def stays_words(self) -> str:
-        """`“Send the receipt for order 4411” stays done`; '' where nothing would stay."""
-        names = [self._name(sentence) for sentence in self.stays]
-        if len(names) < 2:
-            return f"{names[0]} stays done" if names else ""
-        return f"{', '.join(names[:-1])} and {names[-1]} stay done"
-
-    def _name(self, sentence: str) -> str:
-        return "this step" if sentence == self.this else f"“{sentence}”"
 
 
 @dataclass(frozen=True)
@@ -139,7 +95,7 @@ class QuestionPage:
     warnings: tuple[str, ...]
     plan: tuple[PlanRow, ...]
     plan_hidden: int
-    left: Left
+    left: tuple[Left, ...]
     undo: UndoWords | None
     evidence: tuple[Evidence, ...]
     choices: tuple[Choice, ...]

@@ -10,12 +10,13 @@ from typing import Any
 
 from django.utils import timezone
 
-from approvals.choices import choices_of, is_later, undone_and_left
+from approvals.choices import choices_of, is_later
 from approvals.models import Answer
-from approvals.question_page import ANSWER_WORDS, Evidence, Given, Left, PlanRow, QuestionPage, Try
+from approvals.question_page import ANSWER_WORDS, Evidence, Given, PlanRow, QuestionPage, Try
 from runs.access import Actor, asked_for, may_answer
 from runs.agentfile import AgentSpec, spec_of
 from runs.errors import NotFound
+from runs.left import Left, left_if_it_fails
 from runs.loading import undo_of
 from runs.models import Attempt, Message, Step
 from runs.replies import still_in_effect
@@ -163,19 +164,17 @@ def _detail(step: Step, spec: AgentSpec, undo: UndoWords | None, writes: bool) -
     return ""
 
 
-def _left(rows: Rows, spec: AgentSpec) -> Left:
-    """What would be undone, latest first, and what would stay, if the next step failed, or this one as the last."""
-    this = rows.step
+def _left(rows: Rows, spec: AgentSpec) -> tuple[Left, ...]:
+    """What would be left if this step failed, and if the next one did."""
+    this, kept = rows.step, rows.step.run.mode == "keep"
     writes = [step for step in still_in_effect(rows.steps, spec) if step.pk != this.pk]
+    here = left_if_it_fails(writes, spec, kept=kept, this=this.number)
     after = next((step for step in rows.steps if is_later(step, this)), None)
+    if after is None or this.undoes_id:
+        return (here,)
     tool = spec.catalogue.get(this.tool)
-    if after and this.undoes_id is None and (tool is None or tool.writes):
-        writes.append(this)
-    number, name = after.number if after else None, sentence_of(this, spec)
-    if this.run.mode == "keep":
-        return Left(number, (), tuple(sentence_of(write, spec) for write in writes), name, kept=True)
-    undone, stays = undone_and_left(writes, spec)
-    return Left(number, undone, stays, name)
+    writes += [this] if tool is None or tool.writes else []
+    return here, left_if_it_fails(writes, spec, kept=kept, fails=after.number, this=this.number)
 
 
 def _in_effect(rows: Rows, spec: AgentSpec) -> tuple[PlanRow, ...]:

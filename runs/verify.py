@@ -60,7 +60,7 @@ def _of_file(specs: list[AgentSpec], *, record: bool, whole: bool) -> Iterator[L
     """`specs` are of one file; with `whole`, the tools that none of them has are read too."""
     places = _Places(specs[0])
     executed = lints.executed_undos([spec.name for spec in specs]) if record else None
-    for finding in lints.of_catalogue(specs[0].catalogue, executed):
+    for finding in lints.of_file(specs[0], executed):
         having = tuple(spec.name for spec in specs if finding.tool in spec.tools)
         if whole or having or any(_undoes(finding.tool, spec) for spec in specs):
             yield Located(replace(finding, agents=having), places.of_tool(finding.tool))

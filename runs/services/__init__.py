@@ -14,6 +14,7 @@ from runs.services.starting import (
     read_turn,
     start,
     start_thread,
+    valid_steps,
 )
 
 __all__ = [
@@ -30,4 +31,5 @@ __all__ = [
     "start",
     "start_thread",
     "undo",
+    "valid_steps",
 ]

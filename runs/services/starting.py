@@ -80,10 +80,7 @@ def start(actor: Actor, thread: Thread, request: RunRequest) -> Run:
     spec = agent(thread.agent)
     require(may_start(actor, spec.name), f"You may not start a run of {spec.name}.")
     faults = _faults(request.faults or {}, spec)
-    proposals = read_turn(spec, request.text) if request.text and not request.steps else list(request.steps)
-    steps = [_valid(spec, proposal, f"/steps/{index}") for index, proposal in enumerate(proposals)]
-    if not steps and not request.opened:
-        raise BadInput("A run needs a turn or at least one step.", field="/steps")
+    steps = valid_steps(spec, request)
     with transaction.atomic():
         locked = Thread.objects.select_for_update(no_key=True).get(pk=thread.pk)
         refuse_if_busy(locked)
@@ -100,6 +97,17 @@ def _subject(request: RunRequest, spec: AgentSpec, steps: Sequence[Proposal]) ->
     name = spec.file.subject
     named = (str(step.args[name]) for step in steps if name and step.args.get(name))
     return request.subject or next(named, "")[:100]
+
+
+def valid_steps(spec: AgentSpec, request: RunRequest) -> list[Proposal]:
+    """The calls of a request, valid for their tools. Raises NotRead, BadInput."""
+    proposals = read_turn(spec, request.text) if request.text and not request.steps else list(request.steps)
+    steps = [_valid(spec, proposal, f"/steps/{index}") for index, proposal in enumerate(proposals)]
+    if not steps and not request.opened:
+        raise BadInput("A run needs a turn or at least one step.", field="/steps")
+    if request.task and request.task not in spec.file.tasks:
+        raise BadInput(f"{spec.name} has no task called {request.task!r}.", field="/task")
+    return steps
 
 
 def read_turn(spec: AgentSpec, text: str) -> list[Proposal]:
@@ -156,8 +164,6 @@ def _create_run(
     actor: Actor, thread: Thread, spec: AgentSpec, request: RunRequest, faults: dict[str, str]
 ) -> Run:
     file = spec.file
-    if request.task and request.task not in file.tasks:
-        raise BadInput(f"{spec.name} has no task called {request.task!r}.", field="/task")
     if len(request.steps) > MAX_STEPS:
         raise BadInput(f"A run has at most {MAX_STEPS} steps at its start.", field="/steps")
     task = file.tasks.get(request.task)

@@ -14,14 +14,14 @@ from runs.agentfile import AgentSpec
 from runs.ledger import settle_after_of, timeout_of
 from runs.models import Step
 from runs.outcomes import back_off
-from runs.rulebook import order_rules
+from runs.rulebook import Rule, order_rules
 from runs.states import EntryState
 from runs.tools.registry import Tool
 from runs.tools.routes import Found, Routes, qg013, qg105
 from runs.tools.unbound import unbound
 
 Catalogue = Mapping[str, Tool]
-Check = Callable[[Tool, Catalogue], Iterator[str]]
+Check = Callable[[Tool, AgentSpec], Iterator[str]]
 Pairs = Collection[tuple[str, str]]  # (write, undo)
 CALLS = 3  # in all, under one key
 
@@ -77,55 +77,55 @@ class Finding:
 
 
 # --- Of one write -------------------------------------------------------------------------------------
-def _without_compensation(tool: Tool, catalogue: Catalogue) -> Iterator[str]:
+def _without_compensation(tool: Tool, spec: AgentSpec) -> Iterator[str]:
     if tool.undo is None and not tool.irreversible:
         yield "a write neither compensated nor marked irreversible"
 
 
-def _not_retry_safe(tool: Tool, catalogue: Catalogue) -> Iterator[str]:
+def _not_retry_safe(tool: Tool, spec: AgentSpec) -> Iterator[str]:
     """One with a lookup is looked up, and a person is asked only where that cannot say."""
     if not tool.retry_safe and tool.lookup is None:
         yield "a write with no idempotency, so an ambiguous failure goes to a person"
 
 
-def _without_confirmation(tool: Tool, catalogue: Catalogue) -> Iterator[str]:
-    if tool.irreversible and not tool.confirm:
+def _without_confirmation(tool: Tool, spec: AgentSpec) -> Iterator[str]:
+    if tool.irreversible and not asks(tool, spec):
         yield "an irreversible operation that asks for no confirmation"
 
 
-def _unknown_tool(tool: Tool, catalogue: Catalogue) -> Iterator[str]:
-    if tool.undo and tool.undo.tool not in catalogue:
+def _unknown_tool(tool: Tool, spec: AgentSpec) -> Iterator[str]:
+    if tool.undo and tool.undo.tool not in spec.catalogue:
         yield f"the compensation names '{tool.undo.tool}', which the catalogue lacks"
 
 
-def _undo_not_retry_safe(tool: Tool, catalogue: Catalogue) -> Iterator[str]:
-    by = undo_in(catalogue, tool)
+def _undo_not_retry_safe(tool: Tool, spec: AgentSpec) -> Iterator[str]:
+    by = undo_in(spec.catalogue, tool)
     if by and not by.retry_safe:
         yield f"'{by.name}' undoes it and is not retry-safe"
 
 
-def _undo_unbound(tool: Tool, catalogue: Catalogue) -> Iterator[str]:
-    by = undo_in(catalogue, tool)
+def _undo_unbound(tool: Tool, spec: AgentSpec) -> Iterator[str]:
+    by = undo_in(spec.catalogue, tool)
     if by:
         yield from (f"{argument} <- {source}" for argument, source in unbound(tool, by))
 
 
-def _cycle(tool: Tool, catalogue: Catalogue) -> Iterator[str]:
+def _cycle(tool: Tool, spec: AgentSpec) -> Iterator[str]:
     met = {tool.name}
-    by = undo_in(catalogue, tool)
+    by = undo_in(spec.catalogue, tool)
     while by and by.name not in met:
         met.add(by.name)
-        by = undo_in(catalogue, by)
+        by = undo_in(spec.catalogue, by)
     if by:
         yield f"its compensations return to '{by.name}'"
 
 
-def _lookup_missing(tool: Tool, catalogue: Catalogue) -> Iterator[str]:
+def _lookup_missing(tool: Tool, spec: AgentSpec) -> Iterator[str]:
     if tool.lookup is None:
         yield "a write that nothing can look up, so its own answer is all that says whether it took effect"
 
 
-def _retention(tool: Tool, catalogue: Catalogue) -> Iterator[str]:
+def _retention(tool: Tool, spec: AgentSpec) -> Iterator[str]:
     needs = _seconds_of_its_calls(tool)
     if tool.key_retention and tool.key_retention < needs:
         yield (
@@ -164,13 +164,25 @@ def undo_in(catalogue: Catalogue, tool: Tool) -> Tool | None:
     return catalogue.get(tool.undo.tool) if tool.undo else None
 
 
-def of_catalogue(catalogue: Catalogue, executed: Pairs | None = None) -> Iterator[Finding]:
-    """What is said of every write of an agent file. `executed`: the undos that some run has executed, if asked for."""
-    for tool in catalogue.values():
+def asks(tool: Tool, spec: AgentSpec) -> bool:
+    """Whether every call of a write is confirmed by a person, by itself or by a rule that always holds."""
+    return tool.confirm or any(rule.asks and _always(rule) for rule in spec.rulebook.of(tool.name))
+
+
+def _always(rule: Rule) -> bool:
+    return rule.condition is None or rule.condition.constant is True
+
+
+def of_file(spec: AgentSpec, executed: Pairs | None = None) -> Iterator[Finding]:
+    """What is said of every write of an agent file, of which `spec` is any agent.
+
+    `executed`: the undos that some run has executed, where that is asked for.
+    """
+    for tool in spec.catalogue.values():
         if tool.writes:
             for lint, check in CHECKS.items():
-                yield from (Finding(lint, tool.name, message) for message in check(tool, catalogue))
-            by = undo_in(catalogue, tool)
+                yield from (Finding(lint, tool.name, message) for message in check(tool, spec))
+            by = undo_in(spec.catalogue, tool)
             if by and executed is not None and (tool.name, by.name) not in executed:
                 message = f"'{by.name}' undoes it, and no run has ever executed that"
                 yield Finding("undo_never_run", tool.name, message)
@@ -196,12 +208,21 @@ def of_agent(spec: AgentSpec) -> Iterator[Finding]:
                 "cannot undo it"
             )
             yield Finding("compensation_out_of_reach", tool.name, message, (spec.name,))
-    routes = Routes(list(spec.tools), order_rules(spec.rulebook))
+    routes = Routes(callable_tools(spec), order_rules(spec.rulebook))
     if spec.file.runs == "atomic":  # with `keep`, no step would be undone
-        irreversible = {name: tool.confirm for name, tool in writes.items() if tool.irreversible}
+        irreversible = {name: asks(tool, spec) for name, tool in writes.items() if tool.irreversible}
         yield from _along("QG013", IRREVERSIBLE_FIRST, qg013(routes, undoable(spec), irreversible), spec)
     unsaid = {name for name, tool in writes.items() if tool.undo is None and not tool.irreversible}
     yield from _along("QG105", UNSAID, qg105(routes, writes, unsaid), spec)
+
+
+def callable_tools(spec: AgentSpec) -> list[str]:
+    """The tools that no rule of the agent always refuses; one that is refused but as an undo is none."""
+    return [
+        name
+        for name in spec.tools
+        if not any(rule.says.refuse and _always(rule) for rule in spec.rulebook.of(name))
+    ]
 
 
 def undoable(spec: AgentSpec) -> frozenset[str]:

@@ -90,7 +90,7 @@ def undo_words(step: Step, spec: AgentSpec) -> UndoWords:
 
 
 def _bound(step: Step, undo: Undo, by: Tool) -> UndoWords:
-    known = step.state in (StepState.PERFORMED, StepState.UNDONE)
+    known = step.entry is not None and step.state in (StepState.PERFORMED, StepState.UNDONE)
     if not known:
         return UndoWords(undo.tool, tuple(_promised(name, undo, step) for name in by.arguments.model_fields))
     try:
