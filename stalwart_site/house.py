@@ -22,6 +22,7 @@ from typing import Self
 from django.conf import settings
 
 from stalwart_site import ports, preparation, state_folder
+from stalwart_site.at_start import IN_HOUSE
 from stalwart_site.embedded_postgres import EmbeddedPostgres
 from stalwart_site.processes import Child, StopSignals, describe, end_leftovers
 
@@ -157,6 +158,7 @@ class House:
             "STALWART_HOME": str(self.folder),
             "STALWART_WORKERS": str(self.plan.workers),
             "STALWART_FAULTS": "1" if settings.FAULTS_ALLOWED else "0",
+            IN_HOUSE: "1",
         }
         return os.environ | ours
 

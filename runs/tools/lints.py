@@ -43,7 +43,7 @@ MENDS = {
     "settle_after.",
     "undo_never_run": "Run it once before launch: undo a practice run that made this write.",
     "QG013": "Let the rulebook order it after a write that can be undone, so that its question says so, and let it ask "
-    "for confirmation; or do it last, in an agent that has nothing to undo after it.",
+    "for confirmation. One that is there to undo others can be refused to the agent itself (refuse, undos: false).",
     "QG105": "Name the tool that undoes it, or mark it irreversible, so that its question says so.",
 }
 IRREVERSIBLE_FIRST = (

@@ -9,6 +9,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import Error as DatabaseError
 
 from runs.demo import LOGINS, PASSWORD
+from stalwart_site.at_start import say_findings
 from stalwart_site.embedded_postgres import EmbeddedPostgresError
 from stalwart_site.house import House, HouseError, Plan
 from stalwart_site.ports import port_number
@@ -71,5 +72,6 @@ class Command(BaseCommand):
             self.stdout.write(f"Sign in with the password `{PASSWORD}` as")
             for name, role, full_name in LOGINS:
                 self.stdout.write(f"  {name:<8} {role:<10} {full_name}")
+        say_findings(self.stdout.write)
         self.stdout.write("Ctrl-C stops everything.")
         self.stdout.flush()
