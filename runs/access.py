@@ -74,6 +74,11 @@ def may_see_agent(actor: Actor, agent: str) -> bool:
     return may_see(actor) and actor.agent in ("", agent)
 
 
+def may_plan(actor: Actor, agent: str) -> bool:
+    """Try a plan of this agent: nothing is stored and nothing is sent, so whoever may see the agent."""
+    return may_see_agent(actor, agent)
+
+
 def may_start(actor: Actor, agent: str) -> bool:
     """Start a run, propose a call: an agent's token, or a person who tries the agent out."""
     return may_see_agent(actor, agent) and actor.scope in ("agent", "person")

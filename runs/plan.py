@@ -41,6 +41,28 @@ class PlannedCall:
     undo: UndoWords | None
     left: Left
 
+    @property
+    def words(self) -> str:
+        """What would be asked, and of whom: `support is asked`, or why nobody is."""
+        ruling = self.ruling
+        if ruling.verdict == "ask":
+            return self._asked()
+        if ruling.verdict == "refused":
+            cause = f": {ruling.cause}" if ruling.cause else ""
+            return f"refused by {ruling.rule}{cause}; the run stops here"
+        said = {
+            "replayed": "done already for this ticket: it is not sent again",
+            "busy": "another run is at this very action of the ticket: it waits for that",
+        }
+        return said.get(ruling.verdict, "nobody is asked" if self.writes else "reads only, nobody is asked")
+
+    def _asked(self) -> str:
+        ruling = self.ruling
+        others = f", but not {' or '.join(ruling.not_by)}" if ruling.not_by else ""
+        why = "" if ruling.rule == "confirm" else f" (by the rule {ruling.rule})"
+        once = f", together with step {self.asked_with}" if self.asked_with else ""
+        return f"{ruling.approver} is asked{others}{why}{once}"
+
 
 def plan(spec: AgentSpec, thread: Thread, request: RunRequest) -> tuple[PlannedCall, ...]:
     """What this request would do in this conversation, which need not be stored.

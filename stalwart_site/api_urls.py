@@ -15,6 +15,7 @@ from runs.api.catalogue import Agents, Tools
 from runs.api.documents import Docs, Schema
 from runs.api.endpoint import NoSuchAddress
 from runs.api.operating import ResumeRun, RunJournal, UndoRun
+from runs.api.planning import Plans
 from runs.api.runs import CancelRun, CloseRun, OneRun, RunEvents, Runs, RunSteps
 from runs.api.threads import OneThread, Threads, Turns
 
@@ -75,6 +76,7 @@ urlpatterns = [
     path("questions", Questions.as_view(), name="questions"),
     path("questions/<step:step>", OneQuestion.as_view(), name="question"),
     path("questions/<step:step>/answer", Answers.as_view(), name="answer"),
+    path("plan", Plans.as_view(), name="plan"),
     path("tools", Tools.as_view(), name="tools"),
     path("agents", Agents.as_view(), name="agents"),
     path("schema", Schema.as_view(), name="schema"),

@@ -110,6 +110,37 @@ class NewRun(Body):
         return self
 
 
+class NewPlan(Body):
+    """Calls that are tried and not made: in a thread, or as if in a new one of this agent and user."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {"agent": "desk", "text": "charge order 4411 40.00, then send the receipt for order 4411"}
+            ]
+        }
+    )
+
+    agent: str = Field(default="", max_length=100, examples=["desk"])
+    user: str = Field(default="", max_length=200, examples=["u-17"])
+    thread: UUID | None = Field(
+        default=None, strict=False, description="In place of `agent` and `user`: what it did before counts."
+    )
+    text: str = Field(
+        default="", description="A turn. Without `steps` it is read into the calls it asks for."
+    )
+    steps: list[NewStep] = Field(default_factory=list, description="At most 100.")
+    task: str = Field(default="", max_length=100)
+    ticket: str = Field(default="", max_length=100, examples=["T-40912"])
+    subject: str = Field(default="", max_length=100, examples=["order 4411"])
+
+    @model_validator(mode="after")
+    def _in_one_place(self) -> Self:
+        if bool(self.thread) == bool(self.agent or self.user) or (self.user and not self.agent):
+            raise ValueError("either a thread, or an agent: a thread has both agent and user")
+        return self
+
+
 class Cancel(Body):
     """Why the run shall stop."""
 
@@ -409,6 +440,62 @@ class Tool(Out):
     )
     agents: list[str] = Field(description="The agents that may call it.")
     fingerprint: str = Field(description="Changes with the tool; an approval holds for one.")
+
+
+class Asked(Out):
+    """Who would be asked for a call, and by which rule."""
+
+    approver: str = Field(description="The role that answers.", examples=["support"])
+    not_by: list[str] = Field(description="The names of those who may not answer: four eyes.")
+    rule: str = Field(description="`confirm`: the tool itself asks; else the rules that do.")
+    with_step: int | None = Field(description="The step whose question asks about this one too.")
+    warnings: list[str]
+
+
+class PlannedWrite(Out):
+    """A write that would be in effect, and the tool that would undo it; null where it would stay."""
+
+    step: int
+    text: str = Field(examples=["Charge 40.00 to order 4411"])
+    undone_by: str | None = Field(examples=["refund_card"])
+
+
+class IfItFails(Out):
+    """What a failure of this step would undo, latest first, and what it would leave."""
+
+    undone: list[PlannedWrite]
+    stays: list[PlannedWrite]
+    handed_over: bool = Field(description="Nothing is undone by itself; a person takes over.")
+    text: str = Field(examples=["If this step fails: “Charge 40.00 to order 4411” is undone by refund_card."])
+
+
+class PlannedStep(Out):
+    """One call of a plan, each as if those before it had been performed."""
+
+    number: int
+    tool: str = Field(examples=["charge_card"])
+    args: dict[str, Any] = Field(examples=[{"order": 4411, "amount": "40.00"}])
+    text: str = Field(examples=["Charge 40.00 to order 4411"])
+    writes: bool
+    ruling: Literal["allowed", "ask", "refused", "busy", "replayed"] = Field(
+        description="replayed: this action of the ticket is done already; busy: another run is at it."
+    )
+    rule: str = Field(description="Which rule says so.")
+    cause: str = Field(description="Why it is refused.")
+    asks: Asked | None
+    undo: UndoOf | None = Field(
+        description="What undoes it, with its arguments; `$result.x` is for the result to say."
+    )
+    not_undoable: str | None = Field(description="Why nothing undoes this write.")
+    if_it_fails: IfItFails
+
+
+class Plan(Out):
+    """What calls would do. Nothing of it is stored, and nothing is sent."""
+
+    agent: str = Field(examples=["desk"])
+    rules: str = Field(description="The version of the policy that it was checked under.")
+    steps: list[PlannedStep]
 
 
 class TaskType(Out):

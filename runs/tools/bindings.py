@@ -32,6 +32,17 @@ def bind(undo: Undo, tool: Tool, args: Mapping[str, Any], result: Any) -> dict[s
         raise Unbindable(str(error)) from None
 
 
+def promised(undo: Undo, tool: Tool, args: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of the undo `tool` for a write with these `args` that has no result yet: what its result will say
+    stands there as its source, such as `$result.charge`."""
+    found: dict[str, Any] = {}
+    for name in tool.arguments.model_fields:
+        text = undo.args.get(name, f"$args.{name}" if name in args else f"$result.{name}")
+        value = source(text, args, None)
+        found[name] = text if value is MISSING else value
+    return found
+
+
 def _equal(name: str, args: Mapping[str, Any], result: Any) -> Any:
     if isinstance(result, Mapping) and name in result:
         return result[name]

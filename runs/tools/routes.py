@@ -33,7 +33,7 @@ class Routes:
         self.some = {
             tool: [self.set_of(clause) for clause in clauses] for tool, clauses in self.one_of.items()
         }
-        self.order = [*self.bit]
+        self.order: Sequence[str] = tuple(self.bit)
         self.order = self.in_order(self.every)  # every tool that can run, each after what it needs
 
     def set_of(self, tools: Iterable[str]) -> Set:

@@ -10,7 +10,7 @@ from runs.loading import undo_of
 from runs.models import Step
 from runs.replies import sentence
 from runs.states import StepState
-from runs.tools.bindings import Unbindable, bind
+from runs.tools.bindings import Unbindable, bind, promised
 from runs.tools.registry import Tool, Undo
 
 
@@ -90,22 +90,17 @@ def undo_words(step: Step, spec: AgentSpec) -> UndoWords:
 
 
 def _bound(step: Step, undo: Undo, by: Tool) -> UndoWords:
-    known = step.entry is not None and step.state in (StepState.PERFORMED, StepState.UNDONE)
-    if not known:
-        return UndoWords(undo.tool, tuple(_promised(name, undo, step) for name in by.arguments.model_fields))
+    if step.entry is None or step.state not in (StepState.PERFORMED, StepState.UNDONE):
+        args = promised(undo, by, step.args)
+        return UndoWords(undo.tool, tuple(_promised(name, value) for name, value in args.items()))
     try:
-        args = bind(undo, by, step.args, step.entry.result if step.entry else None)
+        args = bind(undo, by, step.args, step.entry.result)
     except Unbindable as error:
         return UndoWords(why_not=f"it cannot be undone: {error}")
     return UndoWords(undo.tool, arguments_of(args, by))
 
 
-def _promised(name: str, undo: Undo, step: Step) -> Argument:
+def _promised(name: str, value: Any) -> Argument:
     """An argument of an undo whose write has no result yet."""
-    source = undo.args.get(name, f"$args.{name}" if name in step.args else f"$result.{name}")
-    if not isinstance(source, str) or not source.startswith("$"):
-        return Argument(name, *_text(source))
-    root, _, path = source.partition(".")
-    if root == "$args" and path in step.args:
-        return Argument(name, *_text(step.args[path]))
-    return Argument(name, "from its result")
+    unknown = isinstance(value, str) and value.startswith(("$result", "$args"))
+    return Argument(name, "from its result") if unknown else Argument(name, *_text(value))
