@@ -37,12 +37,17 @@ class Left:
     def undone_words(self) -> str:
         """`If step 3 fails: “Charge 40.00 to order 4411” is undone by refund_card`."""
         when = f"If step {self.fails} fails" if self.fails else "If this step fails"
+        return f"{when}: {self.effect}"
+
+    @property
+    def effect(self) -> str:
+        """`“Charge 40.00 to order 4411” is undone by refund_card`."""
         if not self.undone and not self.stays:
-            return f"{when}: nothing is left, as nothing was changed"
+            return "nothing is left, as nothing was changed"
         if self.kept:
-            return f"{when}: nothing is undone by itself, and the run is handed over to a person"
+            return "nothing is undone by itself, and the run is handed over to a person"
         names = [f"{self._name(write)} is undone by {write.by}" for write in self.undone]
-        return f"{when}: {', then '.join(names) or 'nothing is undone'}"
+        return ", then ".join(names) or "nothing is undone"
 
     @property
     def stays_words(self) -> str:

@@ -47,26 +47,31 @@ def verify(name: str = "", *, record: bool = True) -> list[Located]:
     specs = [agent(name)] if name else list(agents().values())
     merged: dict[Any, Located] = {}
     for path in dict.fromkeys(spec.path for spec in specs):
-        for found in _of_file([spec for spec in specs if spec.path == path], record=record, whole=not name):
-            finding = found.finding
-            key = (found.place, finding.lint, finding.tool, finding.message, finding.route)
-            known = merged.get(key, found).finding.agents
+        of_file = [spec for spec in specs if spec.path == path]
+        places = _Places(of_file)
+        for finding in _found(of_file, record=record, whole=not name):
+            place = places.of(finding)
+            key = (place, finding.lint, finding.tool, finding.message, finding.route)
+            known = merged[key].finding.agents if key in merged else ()
             both = tuple(dict.fromkeys((*known, *finding.agents)))
-            merged[key] = replace(found, finding=replace(finding, agents=both))
+            merged[key] = Located(replace(finding, agents=both), place)
     return list(merged.values())
 
 
-def _of_file(specs: list[AgentSpec], *, record: bool, whole: bool) -> Iterator[Located]:
+def findings_of(spec: AgentSpec) -> list[Finding]:
+    """What is found of one agent, and of the tools that undo its writes."""
+    return list(_found([spec], record=True, whole=False))
+
+
+def _found(specs: list[AgentSpec], *, record: bool, whole: bool) -> Iterator[Finding]:
     """`specs` are of one file; with `whole`, the tools that none of them has are read too."""
-    places = _Places(specs[0])
     executed = lints.executed_undos([spec.name for spec in specs]) if record else None
     for finding in lints.of_file(specs[0], executed):
         having = tuple(spec.name for spec in specs if finding.tool in spec.tools)
         if whole or having or any(_undoes(finding.tool, spec) for spec in specs):
-            yield Located(replace(finding, agents=having), places.of_tool(finding.tool))
+            yield replace(finding, agents=having)
     for spec in specs:
-        for finding in lints.of_agent(spec):
-            yield Located(finding, places.of_agent(spec, finding.tool))
+        yield from lints.of_agent(spec)
 
 
 def _undoes(name: str, spec: AgentSpec) -> bool:
@@ -74,24 +79,28 @@ def _undoes(name: str, spec: AgentSpec) -> bool:
 
 
 class _Places:
-    """Where the tools of one agent file are written down."""
+    """Where the tools and the agents of one file are written down."""
 
-    def __init__(self, spec: AgentSpec) -> None:
-        self._spec = spec
-        self._line = YamlFile(spec.path).line
-        self._overridden = {name: index for index, item in enumerate(spec.file.tools) for name in item}
+    def __init__(self, specs: list[AgentSpec]) -> None:
+        self._specs = {spec.name: spec for spec in specs}
+        self._any = specs[0]
+        self._line = YamlFile(self._any.path).line
+        self._overridden = {name: index for index, item in enumerate(self._any.file.tools) for name in item}
 
-    def of_tool(self, name: str) -> Place:
-        """The last line that says what the tool is: in the agent file, or else its function."""
-        index = self._overridden.get(name)
-        if index is not None and name != "python":
-            return Place(self._spec.path, self._line(("tools", index, name)))
-        return self._of_function(self._spec.catalogue[name])
+    def of(self, finding: Finding) -> Place:
+        """The tool in its agent's list, where the finding is about that agent; else the last line that makes it."""
+        if finding.lint in lints.OF_AGENTS:
+            return self._of_agent(self._specs[finding.agents[0]], finding.tool)
+        index = self._overridden.get(finding.tool)
+        if index is not None and finding.tool != "python":
+            return self._at("tools", index, finding.tool)
+        return self._of_function(self._any.catalogue[finding.tool])
 
-    def of_agent(self, spec: AgentSpec, name: str) -> Place:
-        """The tool in the list of an agent's tools."""
-        index = spec.file.agents[spec.name].tools.index(name)
-        return Place(spec.path, self._line(("agents", spec.name, "tools", index)))
+    def _at(self, *loc: Any) -> Place:
+        return Place(self._any.path, self._line(loc))
+
+    def _of_agent(self, spec: AgentSpec, name: str) -> Place:
+        return self._at("agents", spec.name, "tools", spec.file.agents[spec.name].tools.index(name))
 
     def _of_function(self, tool: Tool) -> Place:
         """A function without a source, such as one made at run time, stands for the file that names its module."""
@@ -99,5 +108,5 @@ class _Places:
         code = getattr(function, "__code__", None)
         path = inspect.getsourcefile(function) if code else None
         if code is None or path is None:
-            return Place(self._spec.path, self._line(("tools",)))
+            return self._at("tools")
         return Place(Path(path).resolve(), code.co_firstlineno)

@@ -46,6 +46,7 @@ MENDS = {
     "for confirmation. One that is there to undo others can be refused to the agent itself (refuse, undos: false).",
     "QG105": "Name the tool that undoes it, or mark it irreversible, so that its question says so.",
 }
+OF_AGENTS = frozenset({"compensation_out_of_reach", "QG013", "QG105"})  # the others are about tools
 IRREVERSIBLE_FIRST = (
     "an irreversible step can come before steps that would be undone, without its confirmation saying so"
 )

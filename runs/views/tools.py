@@ -1,0 +1,86 @@
+"""The pages before launch: the tools of each agent and what is said of them, and a plan that is tried."""
+
+from typing import Any
+
+from django.http import HttpResponse
+
+from runs.access import may_plan, may_see
+from runs.agentfile import AgentSpec, agents
+from runs.errors import NotAllowed, NotFound, Problem
+from runs.models import Thread
+from runs.plan import plan
+from runs.services import RunRequest
+from runs.verify import findings_of
+from runs.views.catalogue import catalogue
+from runs.views.looks import Look
+from runs.views.rules import PageRequest, page
+from runs.views.shell import render_page
+from runs.views.undo_graph import undo_graph
+
+LOOKS = {
+    "allowed": Look("not asked", "done", "tick"),
+    "ask": Look("asked", "waiting", "clock"),
+    "refused": Look("refused", "failed", "cross"),
+    "busy": Look("waits", "running", "half"),
+    "replayed": Look("done already", "undone", "return"),
+}
+FIELDS = ("agent", "text", "user", "ticket", "task")
+
+
+@page(may_see)
+def tools_page(request: PageRequest) -> HttpResponse:
+    """One agent's tools: what undoes each write, what is found about them, and how to mend it."""
+    spec, search = _agent(request.GET.get("agent", "")), request.GET.get("q", "").strip()[:200]
+    found = findings_of(spec) if spec else []
+    shown = catalogue(spec, found, search) if spec else None
+    context = {
+        "agents": sorted(agents()),
+        "agent": spec.name if spec else "",
+        "search": search,
+        "catalogue": shown,
+        "graph": undo_graph(shown.writes, found) if shown else None,
+    }
+    return render_page(request, "runs/tools.html", context, area="tools")
+
+
+@page(may_see, "GET", "POST")
+def plan_page(request: PageRequest) -> HttpResponse:
+    """A turn is tried: nothing is stored, and nothing is sent."""
+    typed = {name: request.POST.get(name, "").strip() for name in FIELDS}
+    calls, problem, status = (), None, 200
+    if request.method == "POST":
+        try:
+            calls = _tried(request, typed)
+        except Problem as error:
+            problem, status = error, error.status
+    else:
+        typed["agent"] = request.GET.get("agent", "")
+    spec = _agent(typed["agent"]) if problem is None else agents().get(typed["agent"])
+    context = {
+        "agents": sorted(agents()),
+        "typed": typed,
+        "phrases": spec.selector.readable if spec else (),
+        "rows": [(call, LOOKS[call.ruling.verdict]) for call in calls],
+        "questions": sum(1 for call in calls if call.ruling.verdict == "ask" and not call.asked_with),
+        "problem": problem,
+    }
+    return render_page(request, "runs/plan.html", context, status=status, area="tools")
+
+
+def _tried(request: PageRequest, typed: dict[str, str]) -> Any:
+    """The calls of a turn. Raises NotFound, NotAllowed, NotRead, BadInput."""
+    spec = _agent(typed["agent"])
+    if spec is None or not may_plan(request.actor, spec.name):
+        raise NotAllowed
+    wanted = RunRequest(text=typed["text"], task=typed["task"], ticket=typed["ticket"])
+    return plan(spec, Thread(agent=spec.name, user=typed["user"]), wanted)
+
+
+def _agent(name: str) -> AgentSpec | None:
+    """This agent, or the first; None where there is none at all. Raises NotFound."""
+    known = agents()
+    if not name:
+        return known[min(known)] if known else None
+    if name not in known:
+        raise NotFound(f"There is no agent called {name!r}.")
+    return known[name]
