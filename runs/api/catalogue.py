@@ -72,6 +72,7 @@ def _tool(tool: Tool, names: list[str]) -> shapes.Tool:
         writes=tool.writes,
         undo=shapes.UndoOf(tool=tool.undo.tool, args=dict(tool.undo.args)) if tool.undo else None,
         irreversible=tool.irreversible,
+        reversible_until=tool.reversible_until or None,
         retry_safe=tool.retry_safe,
         lookup=tool.lookup,
         confirm=tool.writes and tool.confirm,

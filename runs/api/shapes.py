@@ -430,6 +430,9 @@ class Tool(Out):
     writes: bool
     undo: UndoOf | None
     irreversible: bool
+    reversible_until: str | None = Field(
+        description="After this its undo comes too late.", examples=["collection"]
+    )
     retry_safe: bool
     lookup: str | None = Field(description="The tool that says what became of a call.")
     confirm: bool = Field(description="A person approves each call.")
