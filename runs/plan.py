@@ -16,7 +16,7 @@ from runs.moves import check_step
 from runs.parking import warnings
 from runs.replies import still_in_effect
 from runs.rulebook import Ruling
-from runs.services import Proposal, RunRequest, valid_steps
+from runs.services import Proposal, RunRequest, valid_steps, valid_text
 from runs.states import StepState
 from runs.transitions import Held, clock
 from runs.views.calls import UndoWords, sentence_of, undo_words
@@ -70,6 +70,7 @@ def plan(spec: AgentSpec, thread: Thread, request: RunRequest) -> tuple[PlannedC
     Raises NotRead and BadInput as the start of a run would, and BadInput for more calls than a person can read.
     """
     proposals = valid_steps(spec, request)
+    valid_text(thread.user, "/user", 200, blank=True)
     if len(proposals) > MOST_CALLS:
         raise BadInput(f"A plan has at most {MOST_CALLS} calls.", field="/steps")
     held = _in_memory(spec, thread, request, proposals)
@@ -87,8 +88,8 @@ def _in_memory(spec: AgentSpec, thread: Thread, request: RunRequest, proposals: 
         keys=file.keys if request.ticket else "step",
         confirm=file.confirm,
         task=request.task,
-        ticket=request.ticket,
-        subject=request.subject,
+        ticket=valid_text(request.ticket, "/ticket", 100, blank=True),
+        subject=valid_text(request.subject, "/subject", 100, blank=True),
     )
     held = Held(run, owner="", now=clock())
     held.take(

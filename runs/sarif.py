@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import quote
 
 from runs.digest import sha256
-from runs.tools.lints import MENDS
+from runs.tools.lints import MENDS, OF_AGENTS
 from runs.verify import Located
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -40,7 +40,8 @@ def _result(item: Located) -> dict[str, Any]:
     finding, artifact = item.finding, _artifact(item.place.path)
     place = {"artifactLocation": artifact, "region": {"startLine": item.place.line}}
     name = {"name": finding.tool, "kind": "function"}
-    identity = sha256([finding.lint, finding.tool, finding.message, artifact["uri"]])
+    whose = list(finding.agents) if finding.lint in OF_AGENTS else []
+    identity = sha256([finding.lint, finding.tool, finding.message, artifact["uri"], whose])
     return {
         "ruleId": finding.lint,
         "ruleIndex": PLACES[finding.lint],

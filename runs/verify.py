@@ -65,7 +65,7 @@ def findings_of(spec: AgentSpec) -> list[Finding]:
 
 def _found(specs: list[AgentSpec], *, record: bool, whole: bool) -> Iterator[Finding]:
     """`specs` are of one file; with `whole`, the tools that none of them has are read too."""
-    executed = lints.executed_undos([spec.name for spec in specs]) if record else None
+    executed = lints.executed_undos(specs[0]) if record else None
     for finding in lints.of_file(specs[0], executed):
         having = tuple(spec.name for spec in specs if finding.tool in spec.tools)
         if whole or having or any(_undoes(finding.tool, spec) for spec in specs):

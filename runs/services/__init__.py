@@ -15,6 +15,7 @@ from runs.services.starting import (
     start,
     start_thread,
     valid_steps,
+    valid_text,
 )
 
 __all__ = [
@@ -32,4 +33,5 @@ __all__ = [
     "start_thread",
     "undo",
     "valid_steps",
+    "valid_text",
 ]

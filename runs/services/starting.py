@@ -69,7 +69,7 @@ def start_thread(actor: Actor, agent_name: str, user: str) -> Thread:
     """A new conversation. Raises NotFound, NotAllowed, BadInput."""
     spec = agent(agent_name)
     require(may_start(actor, spec.name), f"You may not start a run of {spec.name}.")
-    return Thread.objects.create(agent=spec.name, user=_text(user, "/user", 200))
+    return Thread.objects.create(agent=spec.name, user=valid_text(user, "/user", 200))
 
 
 def start(actor: Actor, thread: Thread, request: RunRequest) -> Run:
@@ -178,8 +178,8 @@ def _create_run(
         confirm=file.confirm,
         opened=request.opened,
         task=request.task,
-        ticket=_text(request.ticket, "/ticket", 100, blank=True),
-        subject=_text(request.subject, "/subject", 100, blank=True),
+        ticket=valid_text(request.ticket, "/ticket", 100, blank=True),
+        subject=valid_text(request.subject, "/subject", 100, blank=True),
         faults=faults,
         started_by=actor.name,
     )
@@ -230,7 +230,8 @@ def close(actor: Actor, run: Run) -> None:
         queue.nudge(run.pk)
 
 
-def _text(value: str, field: str, limit: int, *, blank: bool = False) -> str:
+def valid_text(value: str, field: str, limit: int, *, blank: bool = False) -> str:
+    """A name that can be stored. Raises BadInput."""
     if not isinstance(value, str) or "\x00" in value or len(value) > limit or not (value or blank):
         raise BadInput(f"Text of 1 to {limit} characters, without NUL, is needed.", field=field)
     return value

@@ -10,12 +10,11 @@ from datetime import timedelta
 
 from django.conf import settings
 
+from runs import rows
 from runs.agentfile import AgentSpec
 from runs.ledger import settle_after_of, timeout_of
-from runs.models import Step
 from runs.outcomes import back_off
 from runs.rulebook import Rule, order_rules
-from runs.states import EntryState
 from runs.tools.registry import Tool
 from runs.tools.routes import Found, Routes, qg013, qg105
 from runs.tools.unbound import unbound
@@ -189,12 +188,28 @@ def of_file(spec: AgentSpec, executed: Pairs | None = None) -> Iterator[Finding]
                 yield Finding("undo_never_run", tool.name, message)
 
 
-def executed_undos(agents: Collection[str]) -> Pairs:
-    """(write, undo) of every undo that a run of these agents has executed; one that was done by hand is none."""
-    undos = Step.objects.filter(
-        undoes__isnull=False, entry__state=EntryState.PERFORMED, thread__agent__in=agents
-    ).order_by()
-    return frozenset(undos.values_list("undoes__tool", "tool").distinct())
+# One proof is enough for each pair, however many runs there are: a join of all undos grows with the record.
+EXECUTED = """
+SELECT coalesce(array_agg(ARRAY[pair.write, pair.undo]), '{}')
+  FROM unnest($1::text[], $2::text[]) AS pair(write, undo)
+ CROSS JOIN LATERAL (
+       SELECT 1 FROM runs_step u JOIN runs_step w ON w.id = u.undoes_id JOIN runs_thread t ON t.id = u.thread_id
+                     JOIN runs_ledgerentry e ON e.key = u.entry_id
+        WHERE u.undoes_id IS NOT NULL AND u.tool = pair.undo AND w.tool = pair.write
+          AND e.state = 'performed' AND t.agent = ANY($3::text[])
+        LIMIT 1) AS proof
+"""
+
+
+def executed_undos(spec: AgentSpec) -> Pairs:
+    """Of the undos of an agent file (write, undo): those that a run of any of its agents has executed.
+
+    One that was done by hand is none: its own call, which the entry names, was not performed.
+    """
+    pairs = [(tool.name, tool.undo.tool) for tool in spec.catalogue.values() if tool.undo]
+    writes, undos = [write for write, _ in pairs], [undo for _, undo in pairs]
+    found = rows.one(EXECUTED, [writes, undos, list(spec.file.agents)])
+    return frozenset((write, undo) for write, undo in found[0]) if found else frozenset()
 
 
 # --- Of one agent -------------------------------------------------------------------------------------
@@ -222,8 +237,12 @@ def callable_tools(spec: AgentSpec) -> list[str]:
     return [
         name
         for name in spec.tools
-        if not any(rule.says.refuse and _always(rule) for rule in spec.rulebook.of(name))
+        if not any(_refuses(rule) and _always(rule) for rule in spec.rulebook.of(name))
     ]
+
+
+def _refuses(rule: Rule) -> bool:
+    return bool(rule.says.refuse) or (rule.says.cap is not None and rule.says.cap.count == 0)
 
 
 def undoable(spec: AgentSpec) -> frozenset[str]:

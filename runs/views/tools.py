@@ -1,6 +1,6 @@
 """The pages before launch: the tools of each agent and what is said of them, and a plan that is tried."""
 
-from typing import Any
+from collections.abc import Sequence
 
 from django.http import HttpResponse
 
@@ -8,7 +8,7 @@ from runs.access import may_plan, may_see
 from runs.agentfile import AgentSpec, agents
 from runs.errors import NotAllowed, NotFound, Problem
 from runs.models import Thread
-from runs.plan import plan
+from runs.plan import PlannedCall, plan
 from runs.services import RunRequest
 from runs.verify import findings_of
 from runs.views.catalogue import catalogue
@@ -47,12 +47,13 @@ def tools_page(request: PageRequest) -> HttpResponse:
 def plan_page(request: PageRequest) -> HttpResponse:
     """A turn is tried: nothing is stored, and nothing is sent."""
     typed = {name: request.POST.get(name, "").strip() for name in FIELDS}
-    calls, problem, status = (), None, 200
+    calls: Sequence[PlannedCall] = ()
+    problem: Problem | None = None
     if request.method == "POST":
         try:
             calls = _tried(request, typed)
         except Problem as error:
-            problem, status = error, error.status
+            problem = error
     else:
         typed["agent"] = request.GET.get("agent", "")
     spec = _agent(typed["agent"]) if problem is None else agents().get(typed["agent"])
@@ -61,13 +62,14 @@ def plan_page(request: PageRequest) -> HttpResponse:
         "typed": typed,
         "phrases": spec.selector.readable if spec else (),
         "rows": [(call, LOOKS[call.ruling.verdict]) for call in calls],
-        "questions": sum(1 for call in calls if call.ruling.verdict == "ask" and not call.asked_with),
+        "questions": sum(call.ruling.verdict == "ask" and not call.asked_with for call in calls),
         "problem": problem,
     }
+    status = problem.status if problem else 200
     return render_page(request, "runs/plan.html", context, status=status, area="tools")
 
 
-def _tried(request: PageRequest, typed: dict[str, str]) -> Any:
+def _tried(request: PageRequest, typed: dict[str, str]) -> Sequence[PlannedCall]:
     """The calls of a turn. Raises NotFound, NotAllowed, NotRead, BadInput."""
     spec = _agent(typed["agent"])
     if spec is None or not may_plan(request.actor, spec.name):

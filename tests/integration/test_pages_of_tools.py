@@ -163,6 +163,8 @@ def test_a_turn_that_is_not_read_is_kept_and_says_why(ana: Client, agent: str) -
         ({"agent": "nobody", "text": "read 1"}, 404),
         ({"agent": "tester", "text": "read 1", "task": "juggle"}, 422),
         ({"agent": "tester", "text": "read 1\x00"}, 422),
+        ({"agent": "tester", "text": "read 1", "user": "u\x001"}, 422),
+        ({"agent": "tester", "text": "read 1", "ticket": "T" * 101}, 422),
     ],
 )
 def test_a_plan_that_cannot_be_tried_says_why(

@@ -8,7 +8,7 @@ from urllib.parse import unquote
 
 import pytest
 from django.core.management import call_command
-from jsonschema import Draft202012Validator
+from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
 from runs import agentfile, sarif
 from runs.tools.lints import MENDS
@@ -311,6 +311,19 @@ def test_an_undo_that_somebody_did_by_hand_was_not_executed(agent: str) -> None:
     answer(run, "done_by_hand", reference="rf_22")
     assert until(run, "rolled_back").steps.get(undoes__isnull=False).state == "performed"
     assert "charge" in never_run()
+
+
+def test_an_undo_that_another_agent_of_the_file_has_executed_is_proven(only: None, tmp_path: Path) -> None:
+    path = tmp_path / "two.yaml"
+    tools = "[charge, refund, tag, untag]"
+    path.write_text(
+        f"agents: {{tester: {{tools: {tools}}}, twin: {{tools: {tools}}}}}\ntools: [{{python: tests.world}}]"
+    )
+    agentfile.register(path)
+    assert never_run() == {"charge", "tag"}
+    WORLD.script = {"tag": ["raises"]}
+    approve_all(start("twin", "charge 1 40.00, then tag 1"))
+    assert never_run() == {"tag"}
 
 
 def test_another_agent_of_the_name_of_its_tools_proves_nothing(agent: str, tmp_path: Path) -> None:

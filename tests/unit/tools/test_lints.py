@@ -1,12 +1,13 @@
 """What registration says: each sentence of S0's section "The lints" is the name of a test here."""
 
 from decimal import Decimal
+from pathlib import Path
 from typing import Any, TypedDict
 
 import pytest
 from pydantic import BaseModel
 
-from runs.tools.lints import CHECKS, MENDS, of_agent, of_file
+from runs.tools.lints import CHECKS, MENDS, OF_AGENTS, of_agent, of_file
 from runs.tools.registry import Tool
 from tests.unit.tools.shop import agent, findings, found, made_tool, routes, write
 
@@ -131,9 +132,12 @@ def test_without_its_confirmation_saying_so() -> None:
     assert routes(agent(*tools, rules=after)) == {}  # the charge stands before it, so its question says so
 
 
-def test_none_fails_anything_but_every_lint_says_how_to_mend_it() -> None:
-    assert set(CHECKS) < set(MENDS)
-    assert all(mend.endswith(".") for mend in MENDS.values())
+def test_every_lint_says_how_to_mend_it_and_stands_in_the_docs() -> None:
+    docs = (Path(__file__).parents[3] / "docs" / "lints.md").read_text()
+    assert set(CHECKS) | OF_AGENTS | {"undo_never_run"} == set(MENDS)
+    for lint, mend in MENDS.items():
+        assert f"| `{lint}` | " in docs
+        assert mend.endswith(".")
 
 
 # --- Undos that can never be bound --------------------------------------------------------------------

@@ -145,7 +145,7 @@ def test_a_step_that_does_not_ask_offends_before_any_step_that_would_be_undone()
 def test_a_tool_that_can_never_run_is_on_no_route() -> None:
     assert of_mail(never={"tools": "mail", "refuse": True}) is None
     assert of_mail(itself={"tools": "mail", "order": {"after": "mail"}}) is None
-    assert of_mail(never={"tools": "charge", "refuse": True}) is None
+    assert of_mail(never={"tools": "charge", "cap": {"count": 0, "per": "run"}}) is None
 
 
 def test_where_runs_are_kept_no_step_would_be_undone() -> None:
@@ -158,7 +158,7 @@ def test_an_undo_out_of_the_agents_reach_undoes_nothing() -> None:
 
 # --- Five hundred tools -------------------------------------------------------------------------------
 MANY = 500
-ORDERS = {
+ORDERS: dict[str, Callable[[int], list[OrderRule]]] = {
     "no rules": lambda place: [],
     "a chain": lambda place: [OrderRule(_name(place), (_name(place - 1),))],
     "a chain named backwards": lambda place: [OrderRule(_name(place - 1), (_name(place),))],
