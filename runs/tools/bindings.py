@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+from pydantic import ValidationError
+
 from runs.errors import BadInput
 from runs.tools.registry import Tool, Undo
 
@@ -33,14 +35,30 @@ def bind(undo: Undo, tool: Tool, args: Mapping[str, Any], result: Any) -> dict[s
 
 
 def promised(undo: Undo, tool: Tool, args: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of the undo `tool` for a write with these `args` that has no result yet: what its result will say
-    stands there as its source, such as `$result.charge`."""
-    found: dict[str, Any] = {}
-    for name in tool.arguments.model_fields:
-        text = undo.args.get(name, f"$args.{name}" if name in args else f"$result.{name}")
-        value = source(text, args, None)
-        found[name] = text if value is MISSING else value
-    return found
+    """The arguments of the undo `tool` for a write with these `args` that has no result yet.
+
+    What its result will say stands there as its source, such as `$result.charge`. Raises Unbindable where what is
+    known already cannot be bound, whatever the result will be.
+    """
+    texts = {
+        name: undo.args.get(name, f"$args.{name}" if name in args else f"$result.{name}")
+        for name in tool.arguments.model_fields
+    }
+    later = {name for name, text in texts.items() if isinstance(text, str) and text.startswith("$result")}
+    known = {name: source(text, args, None) for name, text in texts.items() if name not in later}
+    for name in known.keys() & _refused(tool, known):
+        raise Unbindable(f"{tool.name}: {name} <- {texts[name]}")
+    return {name: known.get(name, text) for name, text in texts.items()}
+
+
+def _refused(tool: Tool, known: Mapping[str, Any]) -> set[Any]:
+    """The arguments that the tool does not take as they are; one that is not there is none that it takes."""
+    missing = {name for name, value in known.items() if value is MISSING}
+    try:
+        tool.arguments.model_validate({name: value for name, value in known.items() if name not in missing})
+    except ValidationError as refused:
+        return missing | {error["loc"][0] for error in refused.errors()}
+    return missing
 
 
 def _equal(name: str, args: Mapping[str, Any], result: Any) -> Any:

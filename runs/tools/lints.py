@@ -17,7 +17,7 @@ from runs.outcomes import back_off
 from runs.rulebook import Rule, order_rules
 from runs.tools.registry import Tool
 from runs.tools.routes import Found, Routes, qg013, qg105
-from runs.tools.unbound import unbound
+from runs.tools.unbound import binds, unbound
 
 Catalogue = Mapping[str, Tool]
 Check = Callable[[Tool, AgentSpec], Iterator[str]]
@@ -248,9 +248,7 @@ def _refuses(rule: Rule) -> bool:
 def undoable(spec: AgentSpec) -> frozenset[str]:
     """The writes that a failed run of this agent would undo."""
     return frozenset(
-        name
-        for name, tool in spec.tools.items()
-        if (by := undo_in(spec.tools, tool)) and not any(unbound(tool, by))
+        name for name, tool in spec.tools.items() if (by := undo_in(spec.tools, tool)) and binds(tool, by)
     )
 
 

@@ -32,6 +32,11 @@ def unbound(write: Tool, by: Tool) -> Iterator[tuple[str, Any]]:
             yield name, f"$args.{name}" if name in write.arguments.model_fields else f"$result.{name}"
 
 
+def binds(write: Tool, by: Tool) -> bool:
+    """Whether the undo may be bound. An argument that it does not have is said, and binds nothing."""
+    return not any(name in by.arguments.model_fields for name, _ in unbound(write, by))
+
+
 def _can_be_bound(name: str, source: Any, write: Tool, by: Tool) -> bool:
     if not isinstance(source, str) or not source.startswith("$"):
         return not _errors(by, name, source)

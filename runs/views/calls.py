@@ -91,8 +91,7 @@ def undo_words(step: Step, spec: AgentSpec) -> UndoWords:
 
 def _bound(step: Step, undo: Undo, by: Tool) -> UndoWords:
     if step.entry is None or step.state not in (StepState.PERFORMED, StepState.UNDONE):
-        args = promised(undo, by, step.args)
-        return UndoWords(undo.tool, tuple(_promised(name, value) for name, value in args.items()))
+        return _promised(step, undo, by)
     try:
         args = bind(undo, by, step.args, step.entry.result)
     except Unbindable as error:
@@ -100,7 +99,15 @@ def _bound(step: Step, undo: Undo, by: Tool) -> UndoWords:
     return UndoWords(undo.tool, arguments_of(args, by))
 
 
-def _promised(name: str, value: Any) -> Argument:
-    """An argument of an undo whose write has no result yet."""
-    unknown = isinstance(value, str) and value.startswith(("$result", "$args"))
-    return Argument(name, "from its result") if unknown else Argument(name, *_text(value))
+def _promised(step: Step, undo: Undo, by: Tool) -> UndoWords:
+    """The undo of a write that has no result yet."""
+    try:
+        args = promised(undo, by, step.args)
+    except Unbindable as error:
+        return UndoWords(why_not=f"it could not be undone: {error}")
+    return UndoWords(undo.tool, tuple(_argument(name, value) for name, value in args.items()))
+
+
+def _argument(name: str, value: Any) -> Argument:
+    later = isinstance(value, str) and value.startswith("$result")
+    return Argument(name, "from its result") if later else Argument(name, *_text(value))

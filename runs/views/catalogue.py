@@ -9,7 +9,7 @@ from runs.agentfile import AgentSpec
 from runs.rulebook.words import RuleInWords, in_words
 from runs.tools.lints import MENDS, Finding, undo_in
 from runs.tools.registry import Tool
-from runs.tools.unbound import unbound
+from runs.tools.unbound import binds
 
 # (has a lookup, is retry-safe) -> what becomes of a call whose outcome is not known
 IN_DOUBT = {
@@ -144,7 +144,7 @@ def _reversible(tool: Tool, spec: AgentSpec) -> tuple[str, str]:
         return "broken", "no: there is no such tool"
     if by.name not in spec.tools:
         return "broken", f"no: not a tool of {spec.name}"
-    if any(unbound(tool, by)):
+    if not binds(tool, by):
         return "broken", "no: cannot be bound"
     return "yes", f"until {tool.reversible_until}" if tool.reversible_until else "yes"
 
@@ -163,7 +163,7 @@ def _approvers(tool: Tool, spec: AgentSpec) -> Iterable[tuple[str, str]]:
         yield tool.approver, ""
     for rule in spec.rulebook.of(tool.name):
         if rule.asks:
-            yield rule.says.ask or "not who asked", rule.name
+            yield rule.says.ask or "a second person", rule.name
 
 
 def _groups(findings: Iterable[Finding]) -> Iterable[FoundGroup]:
@@ -197,9 +197,9 @@ POLICY = {
     "confirm": ("Writes are asked about", {"step": "one by one", "plan": "all of a proposal at once"}),
 }
 RECOVERY = {
-    "resume": "goes on after a crash",
-    "resume_until_act": "goes on after a crash until the first write, then is undone or handed over",
-    "compensate": "is undone and handed over after a crash",
+    "resume": "after a crash it goes on",
+    "resume_until_act": "after a crash it goes on while nothing is written; else it is {}",
+    "compensate": "after a crash it is {}",
 }
 
 
@@ -211,6 +211,7 @@ def _policy(spec: AgentSpec) -> tuple[tuple[str, str], ...]:
         if not (keep and name == "rollback")
     ]
     for name, task in spec.file.tasks.items():
-        within = f", within {task.deadline}" if task.deadline else ""
-        facts.append((f"Task {name}", RECOVERY[task.recovery] + within))
+        words = RECOVERY[task.recovery].format("handed over" if keep else "undone and handed over")
+        late = f"; {task.deadline} after its start it never goes on by itself" if task.deadline else ""
+        facts.append((f"Task {name}", words + late))
     return tuple(facts)

@@ -11,6 +11,7 @@ from django.core.management import call_command
 
 from approvals.questions import read, word
 from runs.agentfile import agent as agent_of
+from runs.agentfile import register
 from runs.errors import BadInput
 from runs.models import Event, Run, Step, Thread
 from runs.plan import MOST_CALLS, PlannedCall, plan
@@ -141,6 +142,20 @@ def test_what_its_ticket_has_done_already_is_not_sent_again(tmp_path: Path) -> N
     [charge] = tried(name, "charge 1 40.00", ticket="T-1")
     assert charge.words == "done already for this ticket: it is not sent again"
     assert tried(name, "charge 1 40.00", ticket="T-2")[0].words == "support is asked"
+
+
+def test_an_undo_that_could_not_be_bound_is_none(tmp_path: Path) -> None:
+    odd = {"odd": {"undo": {"refund": {"charge": "$args.order"}}}}  # a number, where a text is needed
+    path = tmp_path / "odd.yaml"
+    document = {"agents": {"odd": {"tools": ["odd", "refund"]}}, "tools": [{"python": "tests.world"}, odd]}
+    path.write_text(yaml.safe_dump(document))
+    register(path)
+    first, second = tried("odd", "odd 1, then odd 2")
+    assert first.undo and first.undo.why_not == "it could not be undone: refund: charge <- $args.order"
+    assert (
+        second.left.words
+        == "If this step fails: nothing is undone, and “odd(order 1, amount 1.00)” stays done."
+    )
 
 
 def test_two_calls_that_are_the_same_are_told_apart(agent: str) -> None:

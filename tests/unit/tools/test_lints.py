@@ -209,6 +209,8 @@ def test_what_the_undo_can_read_from_another_type_is_bound(given: Any, takes: An
 def test_a_write_whose_undo_can_never_be_bound_is_none_that_would_be_undone() -> None:
     broken = charge({"refund": {"charge": 4411}})
     assert routes(agent(broken, refund(), write("mail", irreversible=True))) == {}
+    odd = charge({"refund": {"charge": "$result.charge", "amount": "$args.order"}})  # refund has no amount
+    assert "QG013 mail" in routes(agent(odd, refund(), write("mail", irreversible=True)))
 
 
 # --- Odd catalogues -----------------------------------------------------------------------------------
