@@ -8,7 +8,7 @@ from runs.left import left_if_it_fails
 from runs.models import Step
 from runs.parking import says_irreversible
 from runs.replies import still_in_effect
-from runs.states import STEP_ENDS
+from runs.states import RUN_ENDS, STEP_ENDS
 
 
 def choices_of(step: Step, steps: Sequence[Step], spec: AgentSpec) -> tuple[Choice, ...]:

@@ -16,7 +16,7 @@ from runs.moves import check_step
 from runs.parking import warnings
 from runs.replies import still_in_effect
 from runs.rulebook import Ruling
-from runs.services import Proposal, RunRequest, valid_steps, valid_text
+from runs.services import Proposal, RunRequest, subject_of, valid_steps, valid_text
 from runs.states import StepState
 from runs.transitions import Held, clock
 from runs.views.calls import UndoWords, sentence_of, undo_words
@@ -71,6 +71,7 @@ def plan(spec: AgentSpec, thread: Thread, request: RunRequest) -> tuple[PlannedC
     """
     proposals = valid_steps(spec, request)
     valid_text(thread.user, "/user", 200, blank=True)
+    valid_text(request.subject, "/subject", 100, blank=True)
     if len(proposals) > MOST_CALLS:
         raise BadInput(f"A plan has at most {MOST_CALLS} calls.", field="/steps")
     held = _in_memory(spec, thread, request, proposals)
@@ -89,7 +90,7 @@ def _in_memory(spec: AgentSpec, thread: Thread, request: RunRequest, proposals: 
         confirm=file.confirm,
         task=request.task,
         ticket=valid_text(request.ticket, "/ticket", 100, blank=True),
-        subject=valid_text(request.subject, "/subject", 100, blank=True),
+        subject=subject_of(request, spec, proposals),
     )
     held = Held(run, owner="", now=clock())
     held.take(

@@ -14,6 +14,7 @@ from runs.services.starting import (
     read_turn,
     start,
     start_thread,
+    subject_of,
     valid_steps,
     valid_text,
 )
@@ -31,6 +32,7 @@ __all__ = [
     "resume",
     "start",
     "start_thread",
+    "subject_of",
     "undo",
     "valid_steps",
     "valid_text",

@@ -85,14 +85,14 @@ def start(actor: Actor, thread: Thread, request: RunRequest) -> Run:
         locked = Thread.objects.select_for_update(no_key=True).get(pk=thread.pk)
         refuse_if_busy(locked)
         run = _create_run(
-            actor, locked, spec, replace(request, subject=_subject(request, spec, steps)), faults
+            actor, locked, spec, replace(request, subject=subject_of(request, spec, steps)), faults
         )
         _append(locked, run, steps)
         queue.nudge(run.pk)
     return run
 
 
-def _subject(request: RunRequest, spec: AgentSpec, steps: Sequence[Proposal]) -> str:
+def subject_of(request: RunRequest, spec: AgentSpec, steps: Sequence[Proposal]) -> str:
     """What the run is about: as the caller says, or the first argument that the agent file names for it."""
     name = spec.file.subject
     named = (str(step.args[name]) for step in steps if name and step.args.get(name))

@@ -42,7 +42,7 @@ def agent(
     file = AgentFile(agents={"desk": {"tools": names}}, tools=[{"python": "x"}], **policy)
     book = tuple(Rule(name, RuleSection(**says)) for name, says in (rules or {}).items())
     own = {name: catalogue[name] for name in names}
-    return AgentSpec("desk", Path("agent.yaml"), file, catalogue, own, Rulebook(book))
+    return AgentSpec("desk", Path("agent.yaml"), file, catalogue, own, rulebook=Rulebook(book))
 
 
 def findings(spec: AgentSpec) -> list[Finding]:
