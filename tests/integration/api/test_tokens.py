@@ -120,6 +120,7 @@ ALLOWED = {
     ("GET", QUESTION): {"agent", "approver", "operator"},
     ("GET", "/tools"): {"agent", "approver", "operator"},
     ("GET", "/agents"): {"agent", "approver", "operator"},
+    ("POST", "/plan"): {"agent", "approver", "operator"},
     ("POST", "/threads"): {"agent"},
     ("POST", f"{THREAD}/turns"): {"agent"},
     ("POST", "/runs"): {"agent"},
