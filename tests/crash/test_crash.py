@@ -57,6 +57,8 @@ def site(kept_database: None, services: Services) -> Iterator[Site]:
 def test_killed_under_load_nothing_is_lost_or_doubled(
     site: Site, books: httpx.Client, roles: tuple[str, ...]
 ) -> None:
+    site.relieve()
+    site.wait_until_open()
     load = Load(books)
     callers = Callers(site.url, 8)
     callers.start()
