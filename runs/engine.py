@@ -255,7 +255,9 @@ def _record(held: Held, action: Action, spec: AgentSpec) -> None:
 
 
 def _wake(held: Held) -> None:
-    """A parked or open run moves again."""
+    """A parked or open run moves again, and the time that it waited for is over."""
+    if held.run.due_at:
+        change(held, held.run, due_at=None)
     if held.run.state in (RunState.WAITING, RunState.OPEN, RunState.READY):
         move_run(held, RunState.RUNNING)
     elif held.run.state == RunState.STUCK:

@@ -15,7 +15,7 @@ from runs.rulebook import Ruling
 from runs.states import EntryState, StepState
 from runs.tools.dispatch import Outcome
 from runs.tools.registry import Tool
-from runs.transitions import Held, add, change, move_entry, move_step, record
+from runs.transitions import Held, add, by_lookup, change, move_entry, move_step, record
 from runs.view import StepView
 
 ENTRY_OF_STEP = {
@@ -45,7 +45,7 @@ def intend(held: Held, step: Step, view: StepView, tool: Tool, ruling: Ruling) -
     del changes["check"], changes["state"]  # the ruling was kept in memory, and is used up
     entry = _entry(held, step, tool)
     changes |= {"entry": entry, "sent_at": held.now}
-    said = {"key": entry.key, "attempt": changes["calls"], **ruling.said()}
+    said = {"key": entry.key, "attempt": changes["calls"], **ruling.said(), **by_lookup(step)}
     if step.state == StepState.PROPOSED:
         move_step(held, step, StepState.APPROVED, data=ruling.said())
     if step.state == StepState.SENT:

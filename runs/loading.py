@@ -79,6 +79,7 @@ def _step_view(held: Held, step: Step, spec: AgentSpec) -> StepView:
         doubt=step.doubt,
         said=step.said,
         lookups=step.lookups,
+        look_asked_at=step.look_asked_at,
         settles_at=step.settles_at,
         resend_until=step.resend_until,
         due_at=step.due_at,
@@ -93,6 +94,11 @@ def undo_of(step: Step, tool: Tool | None, spec: AgentSpec) -> str:
     if tool is None or tool.undo is None or step.note or tool.undo.tool not in spec.tools:
         return ""
     return tool.undo.tool
+
+
+def lookup_of(step: Step, tool: Tool | None) -> str:
+    """The tool that says what became of a step whose outcome is asked about; '' where none can."""
+    return (tool.lookup or "") if tool and step.asks == "outcome" else ""
 
 
 def _move_settled(held: Held) -> None:

@@ -59,22 +59,23 @@ class RunQuerySet(models.QuerySet["Run"]):
         """Those that no live worker holds, by the database's clock."""
         return self.filter(Q(lease_expires_at=None) | Q(lease_expires_at__lt=Now()))
 
-    def due(self) -> "RunQuerySet":
-        """Those whose time has come."""
-        return self.filter(Q(due_at=None) | Q(due_at__lte=Now()))
-
     def with_work(self) -> "RunQuerySet":
-        """Those that a worker could move now: the machine's turn, an answer, or a cancel."""
-        answered = Step.objects.filter(run=models.OuterRef("pk"), state__in=PARKED).exclude(answer="")
-        proposed = Step.objects.filter(run=models.OuterRef("pk"), state=StepState.PROPOSED)
-        machine = Q(state__in=[RunState.READY, RunState.RUNNING, RunState.ROLLING_BACK])
+        """Those that a worker could move now: the machine's turn, a lookup that is due, or what people said."""
+        steps = Step.objects.filter(run=models.OuterRef("pk"))
+        told = steps.filter(~Q(answer="") | Q(look_asked_at__isnull=False), state__in=PARKED)
+        proposed = steps.filter(state=StepState.PROPOSED)
+        due = Q(due_at__lte=Now())
+        machine = Q(state__in=[RunState.READY, RunState.RUNNING, RunState.ROLLING_BACK]) & (
+            due | Q(due_at=None)
+        )
         wanted = Q(state=RunState.WAITING, cancel_requested_at__isnull=False) & ~Q(cancel_seen=True)
         opened = Q(state=RunState.OPEN) & (
             models.Exists(proposed) | Q(closed_at__isnull=False) | Q(cancel_requested_at__isnull=False)
         )
         undo = Q(state__in=RUN_ENDS) & (Q(undo_requested_at__isnull=False) | Q(late=True))
-        parked = Q(state__in=[RunState.WAITING, RunState.STUCK]) & models.Exists(answered)
-        return self.unheld().due().filter(machine | wanted | opened | undo | parked)
+        asked = Q(state__in=[RunState.WAITING, *RUN_BACKWARD]) & models.Exists(told)
+        parked = Q(state__in=[RunState.WAITING, RunState.STUCK]) & due
+        return self.unheld().filter(machine | wanted | opened | undo | asked | parked)
 
 
 class Run(models.Model):
@@ -208,6 +209,7 @@ class Step(models.Model):
     doubt = models.CharField(max_length=20, blank=True)  # sticky: no_answer | interrupted
     said = models.CharField(max_length=20, blank=True)  # what a lookup said since the last sending
     lookups = models.PositiveSmallIntegerField(default=0)
+    look_asked_at = models.DateTimeField(null=True, blank=True)  # a person wants it looked up now
     sent_at = models.DateTimeField(null=True, blank=True)
     settles_at = models.DateTimeField(null=True, blank=True)  # from then on it can no longer be on the wire
     resend_until = models.DateTimeField(null=True, blank=True)  # the service forgets the key then

@@ -12,7 +12,7 @@ from runs.rulebook.record import RecordedPast, call_of
 from runs.states import UNSENT, EntryState, StepState
 from runs.tools.bindings import Unbindable, bind
 from runs.tools.registry import Tool
-from runs.transitions import ENGINE, Held, change, move_step, record
+from runs.transitions import ENGINE, Held, by_lookup, change, move_step, record
 
 UNDO_BUDGET = 4  # an undo has four sends in all
 
@@ -44,7 +44,7 @@ def _done_before(held: Held, step: Step, spec: AgentSpec) -> Ruling | None:
 def _was_approved(step: Step, tool: Tool, ruling: Ruling) -> bool:
     """A person approved this very call, the tool is still the one that they were shown, and the rules ask for nobody
     else by now: an approval that was given under older rules holds only then (S3)."""
-    moved = step.state in (StepState.APPROVED, StepState.SENT)
+    moved = step.state in (StepState.APPROVED, StepState.SENT, StepState.UNKNOWN)
     same = step.fingerprint == tool.fingerprint
     return moved and same and bool(step.consent) and ruling.is_met_by(**step.consent)
 
@@ -57,7 +57,7 @@ def settle(held: Held, step: Step, state: StepState, spec: AgentSpec) -> None:
     if refused:
         changes |= {"error_class": refused.rule, "error": refused.cause}
     result = (step.answer_data or {}).get("result") if answer == "happened" else None
-    data = ({"answer": answer} if answer else {}) | (refused.said() if refused else {})
+    data = ({"answer": answer} if answer else by_lookup(step)) | (refused.said() if refused else {})
     ledger.apply(held, step, changes, result=result, data=data, actor=actor, by_hand=answer == "done_by_hand")
     if answer in ("approve", "skip"):
         _settle_covered(held, step, state, actor)

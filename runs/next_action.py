@@ -131,7 +131,7 @@ def _before_sending(run: RunView, step: StepView) -> Action:
 def _in_flight(run: RunView, step: StepView) -> Action:
     """A call whose outcome is not known: never repeated and never assumed. Time alone never resolves it."""
     if step.state is StepState.UNKNOWN:
-        return _answered(step)
+        return _unknown(run, step)
     if not step.doubt:
         return Wait("call")  # it is being sent
     if step.due_at and run.now < step.due_at:
@@ -141,11 +141,27 @@ def _in_flight(run: RunView, step: StepView) -> Action:
     if step.said == "not_yet" and not _may_resend(run, step):
         waits = step.settles_at is not None and run.now < step.settles_at
         return Wait("time", step.settles_at) if waits else LookUp(step.number)
-    if _may_resend(run, step) and step.check in ("", "allowed"):
-        return Send(step.number) if step.check else Check(step.number)
+    if again := _again(run, step):
+        return again
     if step.said == "did_not_happen":
         return _did_not_happen(run, step)
     return Ask(step.number, "outcome")
+
+
+def _unknown(run: RunView, step: StepView) -> Action:
+    """A person is asked. Meanwhile so is its lookup, from time to time: what it settles needs no answer any more."""
+    if step.answer:
+        return _answered(step)
+    if not step.lookup:
+        return Wait("person")
+    if step.look_asked_at:
+        return LookUp(step.number)
+    if step.said in ("did_not_happen", "not_yet") and (again := _again(run, step)):
+        return again
+    if step.said == "did_not_happen":
+        return _did_not_happen(run, step)
+    waits = step.due_at is not None and run.now < step.due_at
+    return Wait("person", step.due_at) if waits else LookUp(step.number)
 
 
 def _stopping(run: RunView) -> bool:
@@ -162,20 +178,27 @@ def _may_resend(run: RunView, step: StepView) -> bool:
     return step.retry_safe or step.said in ("did_not_happen", "send_again")
 
 
+def _again(run: RunView, step: StepView) -> Action | None:
+    """Once more under its key, where that may be and the check does not object."""
+    if not _may_resend(run, step) or step.check not in ("", "allowed"):
+        return None
+    return Send(step.number) if step.check else Check(step.number)
+
+
 def _did_not_happen(run: RunView, step: StepView) -> Action:
     """Settled by a lookup, and not to be sent again."""
     if step.undoes:
         return Ask(step.number, "undo")
     if _stopping(run):
         return Settle(step.number, StepState.NOT_PERFORMED)
-    return Ask(step.number, "outcome")
+    return Wait("person") if step.state is StepState.UNKNOWN else Ask(step.number, "outcome")
 
 
 def _answered(step: StepView) -> Action:
-    """An unknown outcome waits for a person; for an undo, 'did not happen' goes back to retrying it."""
+    """A person's word; for an undo, 'did not happen' goes back to retrying it."""
     missed = StepState.APPROVED if step.undoes else StepState.NOT_PERFORMED
     settled = {"happened": StepState.PERFORMED, "did_not_happen": missed, "send_again": StepState.SENT}
-    return Settle(step.number, settled[step.answer]) if step.answer else Wait("person")
+    return Settle(step.number, settled[step.answer])
 
 
 def _backward(run: RunView) -> Action:

@@ -6,21 +6,23 @@ from typing import Any
 
 from django.conf import settings
 
+from runs import outcomes
 from runs.agentfile import AgentSpec
 from runs.digest import sha256
-from runs.loading import undo_of
+from runs.loading import step_view, undo_of
 from runs.models import Step
 from runs.replies import still_in_effect
 from runs.rulebook import Ruling
 from runs.rulebook.check import who_answers
 from runs.rulebook.record import RecordedPast, call_of
 from runs.states import STEP_ENDS, StepState
-from runs.transitions import Held, change, move_step
+from runs.transitions import Held, by_lookup, change, move_step, record
 
 CANNOT_UNDO = "Nothing can undo this step once it runs."
 LATER_CANNOT_UNDO = "Nothing undoes this step, and the steps after it cannot undo it."
-STATES = {"confirm": StepState.NEEDS_APPROVAL, "outcome": StepState.UNKNOWN, "undo": StepState.UNDO_STUCK}
 OPERATOR = "operator"
+LOOK_MOST = timedelta(hours=1)  # between two lookups of a question
+TOLD = ("digest", "approver", "not_by", "warnings", "covers")  # of a question, in the record
 
 
 def ask(held: Held, step: Step, kind: str, spec: AgentSpec, said: str = "") -> None:
@@ -30,22 +32,43 @@ def ask(held: Held, step: Step, kind: str, spec: AgentSpec, said: str = "") -> N
     for other in covered:
         fingerprint = spec.catalogue[other.tool].fingerprint
         change(held, other, fingerprint=fingerprint, consent=fields["consent"])
-    shown = {name: fields[name] for name in ("digest", "approver", "not_by", "warnings", "covers")}
+    shown = {"kind": kind, "said": step.said} | {name: fields[name] for name in TOLD} | by_lookup(step)
     ruling = held.rulings.get(step.number)
     if ruling and (kind == "confirm" or ruling.verdict == "refused"):
         shown |= ruling.said()
-    move_step(held, step, STATES[kind], data={"kind": kind, **shown}, **fields)
+    move_step(held, step, fields.pop("state"), data=shown, **fields)
+
+
+def reword(held: Held, step: Step, spec: AgentSpec) -> None:
+    """What a lookup said is part of what a person sees: another answer of it is another digest.
+
+    The same answer once more changes nothing, so that what somebody is writing meanwhile is still taken.
+    """
+    if step.state != StepState.UNKNOWN or step.answer:
+        return
+    told = {name: getattr(step, name) for name in (*TOLD, "asks", "asked")}
+    told["digest"] = digest(step, told, (), spec)
+    if told["digest"] != step.digest:
+        change(held, step, digest=told["digest"])
+        record(held, "question.changed", step, data={"said": step.said} | {name: told[name] for name in TOLD})
+
+
+def look_pause(looks: int) -> timedelta:
+    """How long a question waits for its next lookup, after this many."""
+    first = timedelta(seconds=settings.LOOK_AGAIN_SECONDS)
+    return outcomes.back_off(looks + 1, first, LOOK_MOST)
 
 
 def park(
     held: Held, step: Step, kind: str, spec: AgentSpec, covered: Sequence[Step] = (), said: str = ""
 ) -> dict[str, Any]:
-    """The fields of a step that becomes a question of this kind, which asks about `covered` too."""
+    """The fields of a step, its state among them, that becomes a question of this kind; it asks about `covered` too."""
     tool = spec.catalogue.get(step.tool)
     confirm = kind == "confirm"
     asks = _asked(held, step, spec) if confirm else Ruling("ask", kind, spec.rule_version, approver=OPERATOR)
     warned = _all_warnings(held, step, covered, spec) if confirm else []
     fields: dict[str, Any] = {
+        **outcomes.asked(step_view(held, step, spec), kind, held.now, look_pause(0)),
         "asks": kind,
         "asked": step.asked + 1,
         "asked_at": held.now,
@@ -55,7 +78,6 @@ def park(
         "warnings": [*warned, said] if said else warned,
         "covers": [other.number for other in covered],
         "question": question(held, step, kind, spec),
-        "answer": "",
         "answered_by": "",
         "answer_data": None,
     }

@@ -31,18 +31,24 @@ def reply(run: Run, steps: Iterable[Step], spec: AgentSpec, state: RunState) -> 
     """The one reply of a run that ends in `state`."""
     steps = list(steps)
     if run.stop is None:
-        return _done(steps, spec)
+        return " ".join([*_done(steps, spec), *_found(steps)])
     left = _left_alone(steps, spec) if is_halted(run) else _left(steps, spec, state)
-    return STOPPED + " ".join([reason_of(run.stop), *left])
+    return STOPPED + " ".join([reason_of(run.stop), *left, *_found(steps)])
 
 
-def _done(steps: list[Step], spec: AgentSpec) -> str:
+def _found(steps: list[Step]) -> list[str]:
+    """The calls that nobody knew of, until a lookup found that they had happened; where a person said so, they know."""
+    found = [s.tool for s in steps if s.asks == "outcome" and s.said == "happened" and not s.answered_by]
+    return [f"Settled by a lookup: {', '.join(found)}."] if found else []
+
+
+def _done(steps: list[Step], spec: AgentSpec) -> list[str]:
     done = [summary_of(step, spec) for step in steps if step.state == StepState.PERFORMED]
     parts = [f"Done: {'; '.join(done)}." if done else "Nothing had been done."]
     for word, state in (("Skipped", StepState.DECLINED), ("Not sent", StepState.CANCELLED)):
         if names := [step.tool for step in steps if step.state == state]:
             parts.append(f"{word}: {', '.join(names)}.")
-    return " ".join(parts)
+    return parts
 
 
 def reason_of(stop: dict[str, Any]) -> str:

@@ -107,7 +107,11 @@ class Trace:
         data = event.data or {}
         if _ends_sending(event):
             yield self._kind(step), f"{_named(step)} -> {_outcome(data, event.kind)}"
+        if data.get("settled_by") == "lookup":
+            yield "note", _settled(data)
         match event.kind:
+            case "question.look_up_requested":
+                yield "note", f"{event.actor} has {step.tool} looked up"
             case "question.answered":
                 kind = "approval" if data["answer"] in ("approve", "skip", "cancel_all") else "answer"
                 yield kind, _answered(data, event.actor)
@@ -199,6 +203,13 @@ def _refusal(step: Step, data: dict[str, Any]) -> str:
     """By which rule, and why; an older record has the rule on the step alone."""
     cause = f": {data['cause']}" if data.get("cause") else ""
     return f"{step.tool} refused ({data.get('rule') or step.error_class}){cause}"
+
+
+def _settled(data: dict[str, Any]) -> str:
+    if "instead_of" not in data:
+        return "the lookup settled the question; no answer is needed"
+    said = f"{ANSWERS[data['instead_of']]} {data['answered_by']}"
+    return f"the lookup settled the question; not carried out: {said}"
 
 
 def _answered(data: dict[str, Any], actor: str) -> str:

@@ -226,6 +226,11 @@ def move_step(
     record(held, f"step.{state}", step, before=before, after=str(state), actor=actor, data=data)
 
 
+def by_lookup(step: Step) -> dict[str, Any]:
+    """What the record says of a question that is settled, where nobody's answer did it."""
+    return {"settled_by": "lookup"} if step.state == StepState.UNKNOWN and not step.answer else {}
+
+
 def move_entry(held: Held, entry: LedgerEntry, state: EntryState, **fields: Any) -> None:
     """Move a ledger entry; the step's own line in the record tells it."""
     _move(held, entry, ENTRY_MOVES, state, fields)

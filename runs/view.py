@@ -14,8 +14,8 @@ class StepView:
     `check` is '' (not checked since it last moved), 'allowed', 'ask', 'refused', 'replayed' (this very action of
     its ticket was performed by another run) or 'busy' (another run is at it). `doubt` is sticky: once one
     attempt was in doubt, only a success, a lookup or a person settles it. `said` is what came of asking since
-    the last sending: 'did_not_happen' (settled), 'not_yet' (not there, but the call can still be on the wire),
-    'cannot_say', 'send_again' (a person's word), or ''.
+    the last sending: 'happened', 'did_not_happen' (settled), 'not_yet' (not there, but the call can still be on
+    the wire), 'cannot_say', 'send_again' (a person's word), or ''. `due_at` is when it is tried, or looked up, next.
     """
 
     number: int
@@ -32,7 +32,8 @@ class StepView:
     budget: int = 3
     doubt: str = ""
     said: str = ""
-    lookups: int = 0  # that failed, since the last sending
+    lookups: int = 0  # that failed since the last sending; of a question: those nobody had asked for
+    look_asked_at: datetime | None = None  # somebody asks for a lookup now
     settles_at: datetime | None = None
     resend_until: datetime | None = None
     due_at: datetime | None = None

@@ -1,9 +1,9 @@
-"""The verbs that callers use: start a run, answer a question, cancel.
+"""The verbs that callers use: start a run, answer a question or have it looked up, cancel.
 
 Each writes its own rows in one transaction, together with the nudge; only the engine moves a run.
 """
 
-from runs.services.answering import ANSWERS, resolve
+from runs.services.answering import ANSWERS, look_up, resolve, settled_by_lookup
 from runs.services.operating import cancel, resume, undo
 from runs.services.starting import (
     FAULTS,
@@ -26,10 +26,12 @@ __all__ = [
     "RunRequest",
     "cancel",
     "close",
+    "look_up",
     "propose",
     "read_turn",
     "resolve",
     "resume",
+    "settled_by_lookup",
     "start",
     "start_thread",
     "subject_of",

@@ -12,8 +12,9 @@ What each action does. "Commits" is one transaction; a step's changes are those 
     Check(n)      asks the rulebook. The verdict goes to the step's `check`: allowed, refused, or ask. It is ask
                   where the tool wants a confirmation and the step is `proposed` (never for an undo), or where
                   the call is no longer the one that was approved. It stays in memory: a crash forgets it.
-    Ask(n, kind)  commits the step as `needs_approval` (confirm), `unknown` (outcome) or `undo_stuck` (undo).
-                  The person's answer is written to the step's `answer`; the engine reads it when it is nudged.
+    Ask(n, kind)  commits `outcomes.asked(...)`: the step is `needs_approval` (confirm), `unknown` (outcome) or
+                  `undo_stuck` (undo). The person's answer is written to the step's `answer`, and their wish that
+                  it be looked up now to `look_asked_at`; the engine reads both when it is nudged.
     Settle(n, s)  commits `outcomes.settled(step, s)`.
     Send(n)       1. commits `outcomes.sending(...)`, the outcome before it in the same commit; that commit reads
                      a cancel back and does not commit the intent if there is one. A step that was `proposed`
@@ -21,7 +22,8 @@ What each action does. "Commits" is one transaction; a step's changes are those 
                   2. calls the tool, outside any transaction, at once;
                   3. `outcomes.called(...)`, committed with the next thing that is committed.
     LookUp(n)     asks the lookup tool, then commits `outcomes.looked_up(...)`, with the time at which it was asked:
-                  what it said is of then, and a call may have landed since.
+                  what it said is of then, and a call may have landed since. A person may answer meanwhile: the
+                  commit reads that back, and their answer is on the step when the lookup's is recorded.
     Undo(n)       binds the undo. Bound: commits a new step, `undoes` n, `proposed`, with the next number and a
                   budget of 4. It cannot be bound: commits n's `undo` as ''.
     RollBack      commits the run as `rolling_back` and every forward step that has neither ended nor is in
@@ -33,7 +35,7 @@ What each action does. "Commits" is one transaction; a step's changes are those 
     Finish(s)     commits the run as s, and an undo that is still stuck as `cancelled`; of a halted run also what was
                   proposed and never sent.
     Wait(on)      releases the run: `waiting` or `stuck` for a person, `open` for the agent, `ready` or
-                  `rolling_back` with `due_at` for a time. Claimed again it is `running` or `rolling_back`. The
+                  `rolling_back` for a time; with `due_at`, where it is to be claimed at a time. Claimed again it is `running` or `rolling_back`. The
                   state at rest makes no difference to the core (asserted), so the model leaves it out.
 
 Whenever an undo becomes `performed`, its write becomes `undone` in the same commit.
@@ -58,8 +60,9 @@ A commit that fails leaves the rows as they were, so it is a crash before the co
 a while, and ended after so many tries, is outside the core (runs/mishaps.py). A run that is ended like that is
 `halted` too, and what it had in flight is `unknown`: an answer to it is read after the end.
 
-Apart from the loop, at any moment: time passes; a call on the wire lands; a person answers a parked step; the
-run is cancelled; its agent proposes a step, or closes the run; an operator undoes a run that has ended. The
+Apart from the loop, at any moment: time passes; a call on the wire lands; a person answers a parked step, or
+asks that an unknown one be looked up; the run is cancelled; its agent proposes a step, or closes the run; an
+operator undoes a run that has ended. The
 first word of a move's name says whose it is.
 """
 
@@ -92,7 +95,6 @@ from tests.model import world
 from tests.model.world import NOW, PAUSE, SETTLE, TICK, UNDO_TOOLS, Key, Tool
 
 ABSENT = frozenset(StepState) - IN_FLIGHT - {StepState.PERFORMED, StepState.UNDONE}
-QUESTIONS = {"confirm": StepState.NEEDS_APPROVAL, "outcome": StepState.UNKNOWN, "undo": StepState.UNDO_STUCK}
 ONCE_BACKWARD = frozenset({RunState.ROLLED_BACK, RunState.ABANDONED, RunState.FAILED})
 BUDGET, UNDO_BUDGET = 3, 4
 UNREACHED = "?"
@@ -107,6 +109,7 @@ class Core:
     next_action: Callable[[RunView], Action] = _next_action.next_action
     gives_up: Callable[..., bool] = _next_action.gives_up
     may_be_completed: Callable[[RunView], bool] = _next_action.may_be_completed
+    asked: Callable[..., dict[str, Any]] = outcomes.asked
     sending: Callable[..., dict[str, Any]] = outcomes.sending
     called: Callable[..., dict[str, Any]] = outcomes.called
     looked_up: Callable[..., dict[str, Any]] = outcomes.looked_up
@@ -136,6 +139,7 @@ class Plan:
     faults: int = -1  # how many may happen; -1: any number
     best_effort_faults: int = -1  # how many may happen from a best-effort rollback on
     truthful: bool = True
+    looks_asked: bool = False  # a person may have an unknown outcome looked up at any moment, not only when it is due
     undos: tuple[Tool, ...] = tuple(world.undo_tools())
 
     def __str__(self) -> str:
@@ -259,7 +263,7 @@ def engine_moves(core: Core, plan: Plan, state: State, action: Action) -> Iterat
         case Check(number):
             yield from _check(plan, state, run.steps[number - 1])
         case Ask(number, kind):
-            changes = {"state": QUESTIONS[kind], "answer": ""}
+            changes = core.asked(run.steps[number - 1], kind, NOW, PAUSE * TICK)
             yield _step(f"engine asks {kind} of {number}", state, number, changes)
         case Send(number):
             yield from _send(core, plan, state, run.steps[number - 1])
@@ -434,13 +438,17 @@ def _look_up(core: Core, plan: Plan, state: State, step: StepView) -> Iterator[M
     """The answer is of the world as it is when it is asked; time may pass, and a call land, before it is recorded."""
     number = step.number
     for answer, faults in world.what_a_lookup_says(state.keys[number - 1]):
-        if faults and not state.faults:
+        again = step.state is StepState.UNKNOWN and step.said == "cannot_say" and answer == "failed"
+        if (faults and not state.faults) or again:  # of a question, a lookup that fails is one that cannot say
             continue
         name = f"engine looks {number} up: {answer}"
-        for asked, later in ((NOW, Move(name, state)), *_slowly(plan, state, number, name)):
+        at_once = Move(name, state)
+        ways = [(NOW, at_once), *_slowly(plan, state, number, name)]
+        ways += [] if faults else [(NOW, answered) for answered in _answered_meanwhile(plan, at_once, number)]
+        for asked, later in ways:
+            when = asked if plan.lookup_time == "asked" else NOW
             for meanwhile in _meanwhile(core, later, number):
                 learnt = meanwhile.after.run.steps[number - 1]
-                when = asked if plan.lookup_time == "asked" else NOW
                 changes = core.looked_up(learnt, answer, when, PAUSE * TICK)
                 yield _then(meanwhile, _step(meanwhile.name, meanwhile.after, number, changes, faults))
 
@@ -451,6 +459,19 @@ def _slowly(plan: Plan, state: State, number: int, name: str) -> Iterator[tuple[
     for landed in (key, *world.landings(key, tool)):
         lands = ", the call lands" if landed is not key else ""
         yield NOW - TICK, Move(f"{name}{lands}, time passes", _tick_all(_key(state, number, landed)))
+
+
+def _answered_meanwhile(plan: Plan, move: Move, number: int) -> Iterator[Move]:
+    """A person answers a question while it is looked up.
+
+    It stands whatever the lookup says, but for "it happened": so a lookup that says nothing adds nothing, and time
+    may as well pass afterwards.
+    """
+    step, key = move.after.run.steps[number - 1], move.after.keys[number - 1]
+    if step.state is StepState.UNKNOWN and not step.answer:
+        for answer, told in _answers(plan, step, key):
+            name = f"{move.name} (meanwhile a person says {answer} of {number})"
+            yield _step(name, _key(move.after, number, told), number, {"answer": answer})
 
 
 def _meanwhile(core: Core, move: Move, number: int) -> Iterator[Move]:
@@ -601,11 +622,12 @@ def _tick_all(state: State) -> State:
 def _tick(step: StepView) -> StepView:
     if step.check == "busy":
         return replace(step, check="")  # released, and checked again when it is claimed again
-    if not (step.due_at or step.settles_at or step.resend_until):
+    if not (step.due_at or step.settles_at or step.resend_until or step.look_asked_at):
         return step
     return replace(
         step,
         due_at=_nearer(step.due_at),
+        look_asked_at=_nearer(step.look_asked_at),
         settles_at=_nearer(step.settles_at),
         resend_until=_nearer(step.resend_until),
     )
@@ -617,6 +639,8 @@ def _people(plan: Plan, state: State) -> Iterator[Move]:
             for answer, said in _answers(plan, step, key):
                 move = _step(f"person says {answer} of {step.number}", state, step.number, {"answer": answer})
                 yield move._replace(after=_key(move.after, step.number, said))
+            if plan.looks_asked and step.state is StepState.UNKNOWN and step.lookup and not step.look_asked_at:
+                yield _step(f"person has {step.number} looked up", state, step.number, {"look_asked_at": NOW})
 
 
 def _answers(plan: Plan, step: StepView, key: Key) -> Iterator[tuple[str, Key]]:

@@ -35,11 +35,12 @@ def steps(*names: str) -> tuple[tuple[Tool, ...], ...]:
 
 
 MIXED = tools("read", "undo", "undo+lookup", "no_undo", "undo+confirm", "no_undo+lookup+confirm")
+LOOKED_UP = tools("undo+lookup", "undo+retry_safe+lookup", "no_undo+lookup")
 SIMPLE_UNDO = (UNDO_TOOLS["undo"],)
 SAFE_UNDO = (UNDO_TOOLS["undo+retry_safe+lookup+keys"],)
 
 ONE_STEP = {
-    "every kind of tool": Plan((PLAIN,)),
+    "every kind of tool": Plan((PLAIN,), looks_asked=True),
     "every kind of tool, confirmed": Plan((CONFIRMED,)),
     "every kind, and what the core cannot see": Plan((EVERY,), undos=tuple(undo_tools(more=True)), faults=2),
     "a service that forgets keys": Plan((FORGETFUL[:2],), faults=3),
@@ -61,6 +62,7 @@ TWO_STEPS = {
     "proposed by its agent, and seen by it": Plan(
         (MIXED, MIXED), reconciles=OUTCOMES, opened=True, undos=SIMPLE_UNDO, faults=1
     ),
+    "looked up when somebody asks": Plan((LOOKED_UP, LOOKED_UP), looks_asked=True, faults=1),
 }
 MORE_STEPS = {
     "charge, CRM, provision": Plan(steps("undo", "undo", "undo"), undos=SIMPLE_UNDO, faults=2),

@@ -106,6 +106,7 @@ def broken_by_move(plan: Plan, before: State, action: Action, move: Move) -> str
     return (
         _moves_allowed(before, move)
         or _doubt_is_sticky(plan, before, move)
+        or _an_answer_stands(before, move)
         or (_sending(plan, before, move) if move.sent else "")
         or (_undoing(before, action) if isinstance(action, Undo) else "")
         or (_kept(plan, before) if move.after.run.state is RunState.ROLLING_BACK else "")
@@ -132,6 +133,19 @@ def _doubt_is_sticky(plan: Plan, before: State, move: Move) -> str:
         if new.state is StepState.PERFORMED or "looks" in move.name or said or old.said == "did_not_happen":
             continue
         return f"doubt is sticky: {old.number} {old.state} -> {new.state}, doubt {new.doubt!r}"
+    return ""
+
+
+def _an_answer_stands(before: State, move: Move) -> str:
+    """A lookup that found it comes before what anybody says of it; no other lookup changes what was answered."""
+    if not move.name.startswith("engine looks"):
+        return ""
+    for old, new in zip(before.run.steps, move.after.run.steps, strict=False):
+        if move.name.startswith(f"engine looks {old.number} up: happened") and new.state in IN_FLIGHT:
+            return f"the world comes first: {old.number} was found, and is {new.state}"
+        told = move.name.endswith(f" of {old.number})") and new.state is not StepState.PERFORMED
+        if told and (not new.answer or (new.state, new.said) != (old.state, old.said)):
+            return f"an answer stands: the one of {old.number} is lost"
     return ""
 
 
@@ -207,6 +221,11 @@ def _undoing(before: State, action: Undo) -> str:
     return ""
 
 
+def _can_be_looked_up(step: StepView) -> bool:
+    """A lookup may still settle it."""
+    return step.state is StepState.UNKNOWN and step.lookup and step.said != "did_not_happen"
+
+
 def broken_at_rest(core: Core, state: State, wait: Wait) -> str:
     """A run that waits has something to wait for, and is the same run when it is claimed again."""
     run = state.run
@@ -219,6 +238,10 @@ def broken_at_rest(core: Core, state: State, wait: Wait) -> str:
     busy = any(step.check == "busy" for step in run.steps)
     if wait.on == "time" and not busy and (wait.until is None or wait.until <= NOW):
         return "stuck: waits for a time that does not come"
+    if wait.until is not None and wait.until <= NOW:
+        return "stuck: what it waits for is over"
+    if wait.until is None and any(_can_be_looked_up(step) for step in run.steps):
+        return "stuck: an unknown outcome, and nobody looks it up again"
     if wait.on == "agent" and not run.opened:
         return "stuck: waits for an agent that is done"
     rest = AT_REST[wait.on][run.state in RUN_BACKWARD]

@@ -96,8 +96,8 @@ def test_without_waiting_for_the_time_it_settles_a_lookup_is_asked_for_ever() ->
 
 def test_without_asking_a_person_a_doubt_is_assumed_away() -> None:
     edit = core(
-        '    return Ask(step.number, "outcome")\n\n\ndef _stopping',
-        "    return Settle(step.number, StepState.NOT_PERFORMED)\n\n\ndef _stopping",
+        '    return Ask(step.number, "outcome")\n\n\ndef _unknown',
+        "    return Settle(step.number, StepState.NOT_PERFORMED)\n\n\ndef _unknown",
     )
     without(CHARGE, edit, breaks="record = world")
 
@@ -120,6 +120,36 @@ def test_without_a_closing_look_a_false_word_is_never_found_out() -> None:
 def test_without_an_end_of_the_closing_look_it_goes_on_for_ever() -> None:
     edit = core("        if doubted and not step.said:", "        if doubted:")
     without(LOOKED_UP, edit, breaks="for ever")
+
+
+def test_without_looking_again_a_question_is_left_to_people_alone() -> None:
+    edit = core('return Wait("person", step.due_at) if waits else LookUp(step.number)', 'return Wait("person")')
+    without(LOOKED_UP, edit, breaks="stuck: an unknown outcome")
+
+
+def test_without_waiting_for_its_time_a_question_is_looked_up_for_ever() -> None:
+    edit = core('return Wait("person", step.due_at) if waits else LookUp', "return LookUp")
+    without(LOOKED_UP, edit, breaks="for ever")
+
+
+def test_without_serving_who_asked_a_question_is_looked_up_for_ever() -> None:
+    edit = outcomes('{"look_asked_at": None} if served else {}', "{}")
+    without(replace(LOOKED_UP, looks_asked=True), edit, breaks="for ever")
+
+
+def test_without_an_answer_that_stands_a_lookup_that_came_later_talks_over_it() -> None:
+    edit = outcomes("    if step.answer:\n        return changes\n", "")
+    without(PROVEN_UNDO, edit, breaks="an answer stands")
+
+
+def test_without_the_word_of_the_world_an_answer_that_came_meanwhile_is_taken_for_it() -> None:
+    edit = outcomes('if answer == "happened":', 'if answer == "happened" and not step.answer:')
+    without(LOOKED_UP, edit, breaks="the world comes first")
+
+
+def test_without_a_person_what_did_not_happen_is_asked_about_for_ever() -> None:
+    edit = core('return Wait("person") if step.state is StepState.UNKNOWN else Ask', "return Ask")
+    without(LOOKED_UP, edit, breaks="moves")
 
 
 def test_without_counting_attempts_a_late_refusal_speaks_for_all_of_them() -> None:

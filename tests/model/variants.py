@@ -36,6 +36,7 @@ def core_with(edits: Iterable[Edit]) -> Core:
         core["next_action"],
         core["gives_up"],
         core["may_be_completed"],
+        learnt["asked"],
         learnt["sending"],
         learnt["called"],
         learnt["looked_up"],
