@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from approvals.question_page import Choice
 from runs.agentfile import AgentSpec
 from runs.left import left_if_it_fails
+from runs.loading import is_halted
 from runs.models import Step
 from runs.parking import says_irreversible
 from runs.replies import still_in_effect
@@ -76,6 +77,18 @@ def _outcome_at_last() -> tuple[Choice, ...]:
         Choice("happened", "It happened", effect, "a", needs="reason"),
         Choice("did_not_happen", "It did not happen", effect, "s", needs="reason"),
     )
+
+
+def if_looked_up(step: Step) -> str:
+    """What the lookup's answer leads to by itself."""
+    run = step.run
+    if (run.cancel_requested_at or run.gave_up or is_halted(run)) and not step.undoes_id:
+        missed = "the run stops, as it was to"
+    elif step.calls < step.budget:
+        missed = "the same call goes out again under its key, as soon as the first can no longer arrive"
+    else:
+        missed = "the undo is stuck, and asked about" if step.undoes_id else "it is for you to say what follows"
+    return f"Where it happened, no answer is needed any more. Where it did not, {missed}."
 
 
 def _undo(step: Step, steps: Sequence[Step], spec: AgentSpec) -> tuple[Choice, ...]:

@@ -9,6 +9,13 @@ from runs.parking import says_irreversible
 from runs.views.calls import Argument, UndoWords
 from runs.views.looks import Look
 
+SAID_WORDS = {
+    "happened": "it happened",
+    "did_not_happen": "it did not happen",
+    "not_yet": "it is not there yet",
+    "cannot_say": "it cannot say",
+    "failed": "the lookup failed",
+}
 ANSWER_WORDS = {
     "approve": "approve",
     "skip": "skip this step",
@@ -80,6 +87,26 @@ class Try:
 
 
 @dataclass(frozen=True)
+class LookedUp:
+    """One answer of the lookup, as the record has it."""
+
+    at: datetime
+    words: str
+    error: str
+
+
+@dataclass(frozen=True)
+class Lookup:
+    """The tool that says what became of the call, what it said, and what it would settle."""
+
+    tool: str
+    answers: tuple[LookedUp, ...]  # the newest first
+    next_at: datetime | None  # by itself
+    is_under_way: bool  # somebody asked for it
+    effect: str
+
+
+@dataclass(frozen=True)
 class QuestionPage:
     """Everything that the page of a question shows."""
 
@@ -104,7 +131,9 @@ class QuestionPage:
     result_fields: tuple[str, ...]
     settles_at: datetime | None
     is_early: bool
+    lookup: Lookup | None
     lookup_said: str
+    settled: str  # how a lookup settled it, in a sentence
     key: str
     error: str
     agent: str

@@ -37,9 +37,14 @@ def reply(run: Run, steps: Iterable[Step], spec: AgentSpec, state: RunState) -> 
 
 
 def _found(steps: list[Step]) -> list[str]:
-    """The calls that nobody knew of, until a lookup found that they had happened; where a person said so, they know."""
-    found = [s.tool for s in steps if s.asks == "outcome" and s.said == "happened" and not s.answered_by]
+    """The calls that a person was asked about, until a lookup found that they had happened."""
+    found = [step.tool for step in steps if found_by_lookup(step)]
     return [f"Settled by a lookup: {', '.join(found)}."] if found else []
+
+
+def found_by_lookup(step: Step) -> bool:
+    """A lookup settled that it happened, and no person's answer did."""
+    return step.asks == "outcome" and step.said == "happened" and not step.answered_by
 
 
 def _done(steps: list[Step], spec: AgentSpec) -> list[str]:

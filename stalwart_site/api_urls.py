@@ -2,7 +2,7 @@
 
 from django.urls import path, re_path, register_converter
 
-from approvals.api import Answers, OneQuestion, Questions
+from approvals.api import Answers, LookUp, OneQuestion, Questions
 from approvals.handover_api import (
     AllHandovers,
     ClaimHandover,
@@ -75,6 +75,7 @@ urlpatterns = [
     path("handovers", AllHandovers.as_view(), name="handovers"),
     path("questions", Questions.as_view(), name="questions"),
     path("questions/<step:step>", OneQuestion.as_view(), name="question"),
+    path("questions/<step:step>/look-up", LookUp.as_view(), name="look-up"),
     path("questions/<step:step>/answer", Answers.as_view(), name="answer"),
     path("plan", Plans.as_view(), name="plan"),
     path("tools", Tools.as_view(), name="tools"),

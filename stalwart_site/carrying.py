@@ -3,14 +3,17 @@
 from collections.abc import Iterator
 from typing import Any
 
+from django.utils import timezone
+
 from runs.agentfile import agent
 from runs.agents import Reply
+from runs.errors import NotFound
 from runs.following import follow
 from runs.models import Event, Run, Step
 from runs.replies import sentence
 from runs.services import ANSWERS
 from runs.states import PARKED, STEP_ENDS, StepState
-from runs.trace import call_of, ended, short
+from runs.trace import LOOKED_UP, call_of, ended, short
 from stalwart_site.terminal import WAITS, TerminalCommand
 
 
@@ -59,6 +62,23 @@ def _came_to(step: Step) -> str:
 
 
 # --- Questions --------------------------------------------------------------------------------------------
+def find_question(number: int) -> Step:
+    """The question that `stalwart answer` and `lookup` name by this number. Raises NotFound."""
+    known = 0 < number < 2**63
+    step = Step.objects.select_related("run__thread").filter(pk=number).first() if known else None
+    if step is None or not step.asks:
+        raise NotFound(f"There is no question {number}; `stalwart trace RUN` shows what a run asks.")
+    return step
+
+
+def looked_up(step: Step, after: int) -> Iterator[str]:
+    """`charge_card looked up, 14:02:07 UTC: it cannot say`, for each lookup of this step since an event."""
+    for event in step.events.filter(kind="step.looked_up", pk__gt=after).order_by("pk"):
+        said, error = LOOKED_UP.get(event.data["said"], event.data["said"]), event.data.get("error", "")
+        when = f"{timezone.localtime(event.at):%H:%M:%S %Z}"
+        yield f"{step.tool} looked up, {when}: {said}{f' ({error})' if error else ''}"
+
+
 def questions_of(reply: Reply) -> list[Step]:
     """The steps that this run waits for."""
     waiting = Step.objects.filter(pk__in=[question.id for question in reply.waiting], state__in=PARKED)
@@ -80,6 +100,8 @@ def question_lines(step: Step) -> Iterator[str]:
     arguments = ", ".join(f"{name} = {value}" for name, value in step.args.items())
     yield f"  {step.tool}({arguments})"
     yield from (f"  {warning}" for warning in step.warnings)
+    if step.asks == "outcome":
+        yield from (f"  {line}" for line in list(looked_up(step, 0))[-1:])
     yield f"  digest {step.digest}"
     yield f"  answers: {', '.join(ANSWERS[step.asks])}"
 

@@ -364,11 +364,29 @@ class Done(Out):
     undone_by: str | None = Field(description="The tool that would undo it; null where none can.")
 
 
+class LookedUp(Out):
+    """What a lookup said."""
+
+    at: datetime
+    said: Literal["happened", "did_not_happen", "cannot_say", "failed"]
+    error: str | None = Field(description="Of a lookup that failed.")
+
+
+class Lookup(Out):
+    """Asking the service what became of a call whose outcome is not known."""
+
+    tool: str = Field(examples=["find_operation"])
+    last: LookedUp | None
+    requested: bool = Field(description="Somebody asked for one, and it has not been answered yet.")
+    next_at: datetime | None = Field(description="When it is looked up next by itself.")
+
+
 class QuestionLinks(Out):
     """Addresses."""
 
     self: str
     answer: str
+    look_up: str | None = Field(description="Null where nothing can look it up.")
     run: str
 
 
@@ -389,6 +407,11 @@ class Question(Waiting):
     expires_at: datetime | None = Field(description="From then on it escalates; time never answers.")
     answer: AnswerWord | None = Field(description="What was said, where it is answered.")
     answered_by: str | None
+    lookup: Lookup | None = Field(description="Of an unknown outcome; null where nothing can look it up.")
+    settled: str | None = Field(
+        description="How a lookup settled it, where no answer was needed.",
+        examples=["A lookup settled this question, 14:02 UTC: it happened."],
+    )
     links: QuestionLinks
 
 

@@ -8,9 +8,9 @@ from django.urls import reverse
 from runs import models
 from runs.agentfile import AgentSpec, agents
 from runs.api import shapes
-from runs.loading import undo_of
+from runs.loading import lookup_of, undo_of
 from runs.replies import sentence, still_in_effect, summary_of
-from runs.services import ANSWERS
+from runs.services import ANSWERS, settled_by_lookup
 from runs.states import PARKED, RUN_BACKWARD, RUN_ENDS, RUN_FORWARD
 
 LAST_MESSAGES = 100
@@ -175,10 +175,20 @@ def question_text(row: models.Step, spec: AgentSpec | None) -> str:
     return row.question or sentence(tool.sentence if tool else "", row.tool, row.args)
 
 
-def question(row: models.Step, steps: Iterable[models.Step]) -> shapes.Question:
+def last_looks(rows: Iterable[models.Step]) -> dict[int, models.Event]:
+    """What a lookup said last of each of these questions, by the question's id; in one query."""
+    asked = [row.pk for row in rows if row.asks == "outcome"]
+    looks = models.Event.objects.filter(step__in=asked, kind="step.looked_up").order_by("step_id", "-pk")
+    return {event.step_id: event for event in looks.distinct("step_id") if event.step_id} if asked else {}
+
+
+def question(
+    row: models.Step, steps: Iterable[models.Step], last_look: models.Event | None
+) -> shapes.Question:
     """The whole question. `steps` are the run's, with their entries; `row` has its run and thread."""
     spec = agents().get(row.run.thread.agent)
     answered = not is_open(row)
+    lookup = _lookup(row, last_look, spec)
     return shapes.Question(
         **waiting(row, spec).model_dump(),
         run=row.run.name,
@@ -195,11 +205,27 @@ def question(row: models.Step, steps: Iterable[models.Step]) -> shapes.Question:
         expires_at=row.expires_at,
         answer=row.answer or None,
         answered_by=row.answered_by or None,
+        lookup=lookup,
+        settled=(settled_by_lookup(row) or None) if answered else None,
         links=shapes.QuestionLinks(
             self=address("question", step=row.pk),
             answer=address("answer", step=row.pk),
+            look_up=address("look-up", step=row.pk) if lookup else None,
             run=run_address(row.run),
         ),
+    )
+
+
+def _lookup(row: models.Step, last: models.Event | None, spec: AgentSpec | None) -> shapes.Lookup | None:
+    tool = lookup_of(row, spec.catalogue.get(row.tool)) if spec else ""
+    if not tool:
+        return None
+    said = last and shapes.LookedUp(at=last.at, said=last.data["said"], error=last.data.get("error"))
+    return shapes.Lookup(
+        tool=tool,
+        last=said,
+        requested=is_open(row) and row.look_asked_at is not None,
+        next_at=row.due_at if is_open(row) else None,
     )
 
 

@@ -49,6 +49,7 @@ def test_the_document_covers_every_endpoint(schema: dict[str, Any]) -> None:
         "GET /api/v1/tools",
         "POST /api/v1/plan",
         "POST /api/v1/questions/{step}/answer",
+        "POST /api/v1/questions/{step}/look-up",
         "POST /api/v1/runs",
         "POST /api/v1/runs/{run}/cancel",
         "POST /api/v1/runs/{run}/close",

@@ -134,6 +134,7 @@ ALLOWED = {
     ("POST", f"{RUN}/handover/notes"): {"approver", "operator"},
     ("POST", f"{RUN}/handover/resolve"): {"approver", "operator"},
     ("POST", f"{QUESTION}/answer"): {"approver", "operator"},
+    ("POST", f"{QUESTION}/look-up"): {"approver", "operator"},
 }
 
 
