@@ -87,7 +87,9 @@ def if_looked_up(step: Step) -> str:
     elif step.calls < step.budget:
         missed = "the same call goes out again under its key, as soon as the first can no longer arrive"
     else:
-        missed = "the undo is stuck, and asked about" if step.undoes_id else "it is for you to say what follows"
+        missed = (
+            "the undo is stuck, and asked about" if step.undoes_id else "it is for you to say what follows"
+        )
     return f"Where it happened, no answer is needed any more. Where it did not, {missed}."
 
 

@@ -276,7 +276,8 @@ def _lookup(rows: Rows, spec: AgentSpec) -> Lookup | None:
     if not (tool or rows.looks):
         return None
     answers = tuple(
-        LookedUp(look.at, SAID_WORDS.get(look.data["said"], ""), look.data.get("error", "")) for look in rows.looks
+        LookedUp(look.at, SAID_WORDS.get(look.data["said"], ""), look.data.get("error", ""))
+        for look in rows.looks
     )
     looks_on = is_open(step) and step.run.state not in RUN_ENDS
     asked = looks_on and step.look_asked_at is not None

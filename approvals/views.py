@@ -150,7 +150,9 @@ def _form(shown: QuestionPage, typed: Any) -> dict[str, Any]:
 
 def _kept(typed: Any) -> dict[str, str]:
     """What was written for an answer that was not taken."""
-    kept = {name: words[:2000] for name, words in typed.items() if name.partition(".")[0] in ("reason", "result")}
+    kept = {
+        name: words[:2000] for name, words in typed.items() if name.partition(".")[0] in ("reason", "result")
+    }
     return {name: words for name, words in kept.items() if words}
 
 

@@ -65,9 +65,8 @@ class RunQuerySet(models.QuerySet["Run"]):
         told = steps.filter(~Q(answer="") | Q(look_asked_at__isnull=False), state__in=PARKED)
         proposed = steps.filter(state=StepState.PROPOSED)
         due = Q(due_at__lte=Now())
-        machine = Q(state__in=[RunState.READY, RunState.RUNNING, RunState.ROLLING_BACK]) & (
-            due | Q(due_at=None)
-        )
+        free = due | Q(due_at=None)
+        machine = Q(state__in=[RunState.READY, RunState.RUNNING, RunState.ROLLING_BACK]) & free
         wanted = Q(state=RunState.WAITING, cancel_requested_at__isnull=False) & ~Q(cancel_seen=True)
         opened = Q(state=RunState.OPEN) & (
             models.Exists(proposed) | Q(closed_at__isnull=False) | Q(cancel_requested_at__isnull=False)
@@ -75,7 +74,8 @@ class RunQuerySet(models.QuerySet["Run"]):
         undo = Q(state__in=RUN_ENDS) & (Q(undo_requested_at__isnull=False) | Q(late=True))
         asked = Q(state__in=[RunState.WAITING, *RUN_BACKWARD]) & models.Exists(told)
         parked = Q(state__in=[RunState.WAITING, RunState.STUCK]) & due
-        return self.unheld().filter(machine | wanted | opened | undo | asked | parked)
+        not_held_up = free | Q(failures=0)
+        return self.unheld().filter(not_held_up, machine | wanted | opened | undo | asked | parked)
 
 
 class Run(models.Model):

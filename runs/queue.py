@@ -6,11 +6,14 @@ the claim decides. Enqueueing is part of the caller's transaction.
 
 import logging
 import time
+from datetime import datetime
+from typing import Any
 
 from django.db import InterfaceError, OperationalError
+from django.db.models import Min, QuerySet
 from django.db.models.functions import Now
 from django_q.brokers.orm import ORM
-from django_q.models import OrmQ
+from django_q.models import OrmQ, Task
 from django_q.tasks import async_task
 
 from runs import progress
@@ -27,6 +30,28 @@ def nudge(run_id: int) -> None:
 def waiting() -> int:
     """How many nudges wait to be taken."""
     return int(OrmQ.objects.filter(lock__lte=Now()).count())
+
+
+def oldest() -> datetime | None:
+    """When the nudge that waits longest was due."""
+    found: datetime | None = OrmQ.objects.filter(lock__lte=Now()).aggregate(first=Min("lock"))["first"]
+    return found
+
+
+def failures(since: datetime) -> int:
+    """How many nudges were taken since then, and failed: a worker's log says why."""
+    return int(Task.objects.filter(success=False, stopped__gte=since).count())
+
+
+def leftovers(day_ago: datetime, before: datetime) -> dict[str, QuerySet[Any, Any]]:
+    """What nobody needs any more: nudges that nobody took for a day, and failures of tasks before a time.
+
+    The sweep nudges again what still has something to do.
+    """
+    return {
+        "nudges": OrmQ.objects.filter(lock__lt=day_ago),
+        "failed tasks": Task.objects.filter(stopped__lt=before),
+    }
 
 
 class CountingBroker(ORM):  # type: ignore[misc]  # django-q2 carries no types

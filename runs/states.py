@@ -132,9 +132,7 @@ STEP_MOVES: Mapping[StepState, frozenset[StepState]] = {
     ),
     _S.SENT: frozenset({_S.PERFORMED, _S.FAILED, _S.NOT_PERFORMED, _S.UNKNOWN, _S.APPROVED, _S.UNDO_STUCK}),
     # A lookup that settles an undo which may not be sent again: unknown -> undo_stuck.
-    _S.UNKNOWN: frozenset(
-        {_S.SENT, _S.PERFORMED, _S.NOT_PERFORMED, _S.APPROVED, _S.FAILED, _S.UNDO_STUCK}
-    ),
+    _S.UNKNOWN: frozenset({_S.SENT, _S.PERFORMED, _S.NOT_PERFORMED, _S.APPROVED, _S.FAILED, _S.UNDO_STUCK}),
     _S.PERFORMED: frozenset({_S.UNDONE}),
     # A late outcome may show that it did happen.
     _S.NOT_PERFORMED: frozenset({_S.PERFORMED}),

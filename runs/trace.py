@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from runs.agentfile import agents
+from runs.errors import StalwartError
 from runs.models import Event, Run, Step
 from runs.replies import reason_of
 from runs.states import PARKED, RUN_ENDS, RunState
@@ -67,11 +69,11 @@ def call_of(step: Step) -> str:
 class Trace:
     """The lines of one run, and the order in which its tools ran."""
 
-    def __init__(self, run: Run, reads: Iterable[str] = ()) -> None:
-        """`reads`: the names of the tools that only read."""
+    def __init__(self, run: Run, reads: Iterable[str] = (), after: int = 0) -> None:
+        """`reads`: the names of the tools that only read. With `after`, what the record says since that event."""
         self.run, self.reads = run, frozenset(reads)
         self.steps = {step.pk: step for step in run.steps.select_related("entry", "undoes")}
-        self.events = list(run.events.order_by("pk"))
+        self.events = list(run.events.filter(pk__gt=after).order_by("pk"))
 
     @property
     def order(self) -> list[str]:
@@ -164,6 +166,15 @@ class Trace:
         if step.undoes_id:
             return "undo"
         return "read" if step.tool in self.reads else "write"
+
+
+def reads_of(run: Run) -> Iterable[str]:
+    """The tools that only read, as far as the agent's file still says so."""
+    try:
+        spec = agents().get(run.thread.agent)
+    except StalwartError:
+        return ()
+    return [tool.name for tool in spec.catalogue.values() if not tool.writes] if spec else ()
 
 
 def ended(state: str) -> str:

@@ -14,6 +14,7 @@ from runs.replies import sentence
 from runs.services import ANSWERS
 from runs.states import PARKED, STEP_ENDS, StepState
 from runs.trace import LOOKED_UP, call_of, ended, short
+from runs.views.calls import in_order
 from stalwart_site.terminal import WAITS, TerminalCommand
 
 
@@ -50,14 +51,24 @@ def _carried_out(run: Run, after: int) -> Iterator[str]:
     """One line for each step that ended after this event."""
     moved = Event.objects.filter(run=run, pk__gt=after, after__in=sorted(STEP_ENDS)).values("step")
     for step in Step.objects.filter(pk__in=moved).select_related("entry").order_by("number"):
-        yield f"{call_of(step)}: {_came_to(step)}"
+        yield f"{_subject(step, run)}: {_came_to(step)}"
+
+
+def _subject(step: Step, run: Run) -> str:
+    """`request_refund LK-793996`: the tool, and what it is about: its first argument."""
+    return " ".join([step.tool, *(str(value) for value in list(_arguments(step, run).values())[:1])])
+
+
+def _arguments(step: Step, run: Run) -> dict[str, Any]:
+    """In the order in which the tool has them; the database keeps none."""
+    return in_order(step.args, agent(run.thread.agent).catalogue.get(step.tool))
 
 
 def _came_to(step: Step) -> str:
     state = "done" if step.state == StepState.PERFORMED else step.state.replace("_", " ")
     facts = [step.error_class] if step.error_class and step.state != StepState.PERFORMED else []
     if step.entry:
-        facts.append(f"key {short(step.entry.key)}, {step.calls} call(s)")
+        facts.append(f"operation {short(step.entry.key)}, {step.calls} call(s)")
     return f"{state} ({', '.join(facts)})" if facts else state
 
 
@@ -97,7 +108,7 @@ def question_lines(step: Step) -> Iterator[str]:
     """A question as a person at a terminal reads it."""
     others = f" (not {' or '.join(step.not_by)})" if step.not_by else ""
     yield f"Question {step.pk} of {step.run.name}, for {step.approver}{others}: {title(step)}"
-    arguments = ", ".join(f"{name} = {value}" for name, value in step.args.items())
+    arguments = ", ".join(f"{name} = {value}" for name, value in _arguments(step, step.run).items())
     yield f"  {step.tool}({arguments})"
     yield from (f"  {warning}" for warning in step.warnings)
     if step.asks == "outcome":

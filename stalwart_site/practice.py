@@ -19,7 +19,7 @@ from approvals.services import Reply, answer
 from examples.resolver.tickets import ticket
 from runs import services
 from runs.access import Actor
-from runs.errors import NotSettledYet
+from runs.errors import NotFound, NotSettledYet
 from runs.models import Run
 from runs.services import Proposal, RunRequest
 from runs.states import RUN_ENDS, RunState
@@ -107,15 +107,26 @@ def fill(say: Callable[[str], object]) -> int:
 
 def _start(entry: Entry) -> Playing:
     if entry.ticket:
-        found = ticket(entry.ticket)
-        steps = [Proposal(action.tool, action.args) for action in found.proposal]
-        faults = dict(found.faults) | entry.faults
-        request = RunRequest(steps=steps, task=found.task, ticket=entry.ticket, faults=faults)
-        thread = services.start_thread(SHOP, found.agent, found.customer)
+        run = propose_ticket(entry.ticket, entry.faults)
     else:
         request = RunRequest(text=entry.turn, task=entry.task, faults=entry.faults)
-        thread = services.start_thread(SHOP, entry.agent, entry.user)
-    return Playing(services.start(SHOP, thread, request), list(entry.answers), list(entry.then))
+        run = services.start(SHOP, services.start_thread(SHOP, entry.agent, entry.user), request)
+    return Playing(run, list(entry.answers), list(entry.then))
+
+
+def propose_ticket(name: str, faults: dict[str, str]) -> Run:
+    """Start a run of what is proposed for a practice ticket, in a new conversation. Raises NotFound, BadInput …"""
+    try:
+        found = ticket(name)
+    except KeyError as error:
+        raise NotFound(str(error.args[0])) from None
+    request = RunRequest(
+        steps=[Proposal(action.tool, action.args) for action in found.proposal],
+        task=found.task,
+        ticket=name,
+        faults=dict(found.faults) | faults,
+    )
+    return services.start(SHOP, services.start_thread(SHOP, found.agent, found.customer), request)
 
 
 def _do(run: Run, what: str) -> None:

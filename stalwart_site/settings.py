@@ -192,7 +192,9 @@ AGENT_FILES = [
 LEASE_SECONDS = _seconds("STALWART_LEASE_SECONDS", 30)
 CALL_TIMEOUT_SECONDS = _seconds("STALWART_CALL_TIMEOUT_SECONDS", 10)
 RETRY_SECONDS = _seconds("STALWART_RETRY_SECONDS", 2)  # first back-off; doubles each time
-LOOK_AGAIN_SECONDS = _seconds("STALWART_LOOK_AGAIN_SECONDS", 60)  # of an open question; doubles, up to an hour
+LOOK_AGAIN_SECONDS = _seconds(
+    "STALWART_LOOK_AGAIN_SECONDS", 60
+)  # of an open question; doubles, up to an hour
 TURN_SECONDS = _seconds("STALWART_TURN_SECONDS", 20)  # then a run is given back, and others get their turn
 SWEEP_SECONDS = _seconds("STALWART_SWEEP_SECONDS", 1)
 RENUDGE_SECONDS = _seconds("STALWART_RENUDGE_SECONDS", 5)

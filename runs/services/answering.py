@@ -76,7 +76,9 @@ def _question_for(actor: Actor, step_id: int) -> Step:
     require(
         not asked_for(actor, step), "You asked for this call, and a rule wants a second pair of eyes on it."
     )
-    require(may_answer(actor, step), f"This question is for the role {step.approver}.")
+    require(
+        may_answer(actor, step), f"This question is for the role {step.approver}; ask somebody who has it."
+    )
     return step
 
 
@@ -119,7 +121,8 @@ def _refuse_if_early(step: Step) -> None:
 def _why_not(step_id: int, digest: str) -> Exception:
     """Who answered what and when; or what changed; or that the question was withdrawn."""
     step = Step.objects.select_related("run").get(pk=step_id)
-    stands = f"{step.tool} is {step.state.replace('_', ' ')}, and {step.run.name} is {step.run.state.replace('_', ' ')}."
+    states = [state.replace("_", " ") for state in (step.state, step.run.state)]
+    stands = f"{step.tool} is {states[0]}, and {step.run.name} is {states[1]}."
     if settled := settled_by_lookup(step):
         return Gone(f"{settled} Now {stands}")
     answers = Event.objects.filter(step=step, kind="question.answered", data__digest=digest)

@@ -19,7 +19,7 @@ from runs.states import RUN_ENDS, StepState
 
 def cancel(actor: Actor, run: Run, reason: str = "") -> None:
     """Ask a live run to stop and undo what it did. A call in flight is not killed. Raises RunClosed, NotAllowed."""
-    require(may_operate(actor), "Only an operator may cancel a run.")
+    require(may_operate(actor), "Only an operator may cancel a run; ask one.")
     with transaction.atomic():
         alive = Run.objects.alive().filter(pk=run.pk, cancel_requested_at=None)
         asked = alive.update(
@@ -29,7 +29,9 @@ def cancel(actor: Actor, run: Run, reason: str = "") -> None:
             version=F("version") + 1,
         )
         if not asked:
-            raise RunClosed(f"{run.name} has ended, or is being cancelled already.")
+            raise RunClosed(
+                f"{run.name} has ended, or is being cancelled already; `undo` is for one that has ended."
+            )
         Event.objects.create(run=run, kind="run.cancel_requested", actor=actor.name, data={"reason": reason})
         queue.nudge(run.pk)
 
@@ -39,9 +41,9 @@ def undo(actor: Actor, run: Run) -> None:
 
     Refused while another run of its thread is open. What an abandoned rollback left is tried anew.
     """
-    require(may_operate(actor), "Only an operator may undo a run.")
+    require(may_operate(actor), "Only an operator may undo a run; ask one.")
     if not _can_undo(run):
-        raise RunClosed(f"{run.name} has nothing that can be undone.")
+        raise RunClosed(f"{run.name} has nothing that can be undone; what it left is for people.")
     with transaction.atomic():
         ended = Run.objects.filter(pk=run.pk, state__in=RUN_ENDS, undo_requested_at=None)
         asked = ended.update(undo_requested_at=Now(), undo_requested_by=actor.name, version=F("version") + 1)
@@ -57,14 +59,16 @@ def undo(actor: Actor, run: Run) -> None:
 
 def resume(actor: Actor, run: Run) -> None:
     """Have a worker look at a run now. Raises RunLeased where a live one holds it, RunClosed, NotAllowed."""
-    require(may_operate(actor), "Only an operator may resume a run.")
+    require(may_operate(actor), "Only an operator may resume a run; ask one.")
     with transaction.atomic():
         found = Run.objects.alive().filter(pk=run.pk)
         if not found.exists():
-            raise RunClosed(f"{run.name} has ended.")
+            raise RunClosed(f"{run.name} has ended; there is nothing to resume.")
         if not found.unheld().exists():
-            raise RunLeased(f"{run.name} is held by {run.lease_owner}; nothing was changed.")
-        found.update(due_at=None)  # whatever it waits for: it is tried now
+            raise RunLeased(
+                f"{run.name} is held by {run.lease_owner}; nothing was changed. Try again in a moment."
+            )
+        found.filter(due_at__isnull=False).update(due_at=Now())  # whatever it waits for: it is tried now
         Event.objects.create(run=run, kind="run.resume_requested", actor=actor.name)
         queue.nudge(run.pk)
 

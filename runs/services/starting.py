@@ -23,7 +23,7 @@ from runs.errors import (
 from runs.models import Event, Message, Run, Step, Thread
 from runs.selector import Ambiguous, Reading, Unread, written
 from runs.services.refusals import refuse_if_busy, require
-from runs.states import RUN_FORWARD
+from runs.states import RUN_ENDS, RUN_FORWARD
 from runs.transitions import clock
 
 FAULTS = frozenset(
@@ -158,6 +158,19 @@ def _faults(faults: dict[str, str], spec: AgentSpec) -> dict[str, str]:
                 field="/faults",
             )
     return faults
+
+
+def add_faults(run: Run, faults: dict[str, str]) -> None:
+    """Practice: from now on these tools' calls fail in this run. Raises NotAllowed, BadInput, RunClosed."""
+    known = _faults(faults, agent(run.thread.agent))
+    with transaction.atomic():
+        found = Run.objects.select_for_update().exclude(state__in=RUN_ENDS).filter(pk=run.pk).first()
+        if found is None:
+            raise RunClosed(f"{run.name} has ended; start a new run.")
+        found.faults |= known
+        found.version += 1
+        found.save(update_fields=["faults", "version"])
+        Event.objects.create(run=run, kind="run.faults_added", actor="practice", data=known)
 
 
 def _create_run(

@@ -1,13 +1,17 @@
 """An unknown outcome is looked up again, by itself and when somebody asks: what the lookup says settles it."""
 
+import re
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from django.core.management import call_command
 from django.utils import timezone
 
-from runs import calls, services
+from runs import agentfile, calls, services
+from runs.access import Actor
+from runs.demo import make_logins
 from runs.engine import advance
 from runs.errors import AlreadyAnswered, BadInput, DigestMismatch, Gone, NotAllowed
 from runs.models import LedgerEntry, Run, Step
@@ -126,7 +130,8 @@ def test_what_was_not_there_while_the_call_could_still_arrive_changes_the_questi
     assert (changed.data["digest"], changed.data["said"]) == (after.digest, "not_yet")
     run = until(run, "succeeded")
     assert (WORLD.calls, LedgerEntry.objects.get().calls) == (["tag", "tag"], 2)
-    assert run.steps.get().sent_at > after.settles_at
+    sent_again = run.steps.get().sent_at
+    assert sent_again and after.settles_at and sent_again > after.settles_at
 
 
 def test_what_did_not_happen_is_sent_again_under_its_key_as_it_would_have_been_before_the_question(
@@ -242,8 +247,8 @@ def test_an_answer_that_came_while_it_was_looked_up_stands(
 ) -> None:
     """The lookup says that it did not happen, and the person knows better."""
     settle(missing)
-    meanwhile(monkeypatch, lambda: services.resolve(PERSON, step.pk, "happened", step.digest))
     step = question(missing)
+    meanwhile(monkeypatch, lambda: services.resolve(PERSON, step.pk, "happened", step.digest))
     run = looked_up(missing)
     assert (run.state, WORLD.calls, reply(run)) == ("succeeded", ["tag"], "Done: tag.")
     assert run.events.filter(kind="step.performed", actor="Ana Ferreira").exists()
@@ -283,7 +288,9 @@ def test_a_cancelled_run_undoes_what_a_lookup_finds(doubt: Run) -> None:
     assert WORLD.script["find"] == []
     run = until(looked_up(doubt), "rolled_back")
     assert WORLD.calls == ["tag", "untag"]
-    assert reply(run).startswith("This run stopped: cancelled by Ana Ferreira. Undone, latest first: tag (by untag).")
+    assert reply(run).startswith(
+        "This run stopped: cancelled by Ana Ferreira. Undone, latest first: tag (by untag)."
+    )
 
 
 def test_two_who_ask_at_once_are_one_lookup(doubt: Run) -> None:
@@ -328,8 +335,6 @@ def test_an_answered_question_is_not_looked_up(doubt: Run) -> None:
 
 
 def test_it_is_for_those_who_may_answer(doubt: Run) -> None:
-    from runs.access import Actor
-
     with pytest.raises(NotAllowed):
         services.look_up(Actor("Tom Baker", frozenset({"support"})), question(doubt).pk)
 
@@ -341,10 +346,41 @@ def test_a_wish_that_can_no_longer_be_served_is_dropped(doubt: Run, tmp_path: Pa
     text = path.read_text().replace("- python: tests.world", "- python: tests.world\n- tag: {lookup: null}")
     make_agent(tmp_path)
     path.write_text(text)
-    from runs import agentfile
-
     agentfile._known.pop("tester")
     agentfile.register(path)
     advance(doubt.pk)
     assert (question(doubt).look_asked_at, Run.objects.with_work().exists()) == (None, False)
     assert len(WORLD.lookups) == 1
+
+
+# --- At the command line ------------------------------------------------------------------------------
+def test_the_command_says_what_the_lookup_said_and_how_the_run_stands(
+    doubt: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make_logins()
+    step = question(doubt)
+    WORLD.script = {"find": ["cannot say"]}
+    with pytest.raises(SystemExit) as waits:
+        call_command("lookup", step.pk, login="olga")
+    said = capsys.readouterr().out
+    assert waits.value.code == 3
+    assert re.match(r"tag looked up, \d\d:\d\d:\d\d UTC: it cannot say\n", said)
+    assert f"  digest {step.digest}\n" in said
+
+    call_command("lookup", step.pk, login="olga")
+    said = capsys.readouterr().out.splitlines()
+    assert said[0].endswith(" UTC: found: it happened")
+    assert re.fullmatch(r"tag 1: done \(operation [0-9a-f]{16}, 1 call\(s\)\)", said[1])
+    assert said[2:] == ["Done: tag. Settled by a lookup: tag.", "Status: done"]
+
+    with pytest.raises(SystemExit) as gone:
+        call_command("lookup", step.pk, login="olga", json=True)
+    assert (gone.value.code, capsys.readouterr().err.count("\n")) == (1, 1)
+
+
+def test_the_command_is_for_operators(doubt: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    make_logins()
+    with pytest.raises(SystemExit) as refused:
+        call_command("lookup", question(doubt).pk, login="ana")
+    assert refused.value.code == 1
+    assert capsys.readouterr().err == "This question is for the role operator; ask somebody who has it.\n"

@@ -1,4 +1,4 @@
-"""Looking an unknown outcome up on its page: what it said, what is settled by it, and what becomes of half an answer."""
+"""Looking an unknown outcome up on its page: what was said, what it settles, and what becomes of half an answer."""
 
 import pytest
 from django.test import Client
@@ -46,7 +46,10 @@ def test_the_page_says_what_the_lookup_said_when_it_is_asked_again_and_what_that
     page = words(olga.get(f"/questions/{doubt.pk}/"))
     assert "looked up at" in page
     assert "UTC it cannot say again by itself at" in page
-    assert "Where it happened, no answer is needed any more. Where it did not, the same call goes out again" in page
+    assert (
+        "Where it happened, no answer is needed any more. Where it did not, the same call goes out again"
+        in page
+    )
     assert "Look it up now" in page
 
 
@@ -56,7 +59,10 @@ def test_without_scripts_the_button_asks_a_worker_and_the_page_says_so(olga: Cli
     page = words(olga.get(address))
     assert "Being looked up by find; what it says will stand here." in page
     assert "Look it up now" not in page
-    assert (len(WORLD.lookups), Event.objects.get(kind="question.look_up_requested").actor) == (1, "Olga Petrova")
+    assert (len(WORLD.lookups), Event.objects.get(kind="question.look_up_requested").actor) == (
+        1,
+        "Olga Petrova",
+    )
 
 
 def test_what_settled_the_question_stands_in_place_of_its_answers(olga: Client, doubt: Step) -> None:
@@ -114,7 +120,9 @@ def test_the_fields_of_a_result_are_kept_as_well(olga: Client, agent: str) -> No
     assert (changed.status_code, 'name="result.charge" value="ch_77"' in html(changed)) == (409, True)
 
 
-def test_with_scripts_only_that_part_is_replaced_until_an_answer_is_there(olga: Client, missing: Step) -> None:
+def test_with_scripts_only_that_part_is_replaced_until_an_answer_is_there(
+    olga: Client, missing: Step
+) -> None:
     address = look(olga, missing, **HTMX)
     assert address == f"/questions/{missing.pk}/lookup/?digest={missing.digest}"
     part = html(olga.get(address, headers=HTMX))
@@ -136,7 +144,9 @@ def test_with_scripts_the_answers_are_drawn_anew_where_the_question_is_another_n
     part = html(olga.get(address, headers=HTMX))
     assert f'hx-get="/questions/{missing.pk}/?digest={missing.digest}"' in part
     assert 'hx-trigger="load"' in part
-    panel = olga.get(f"/questions/{missing.pk}/", {"digest": missing.digest, "reason": "half a"}, headers=HTMX)
+    panel = olga.get(
+        f"/questions/{missing.pk}/", {"digest": missing.digest, "reason": "half a"}, headers=HTMX
+    )
     assert (panel.status_code, form_of(panel)) == (409, {"reason": "half a"})
     assert "The question changed" in words(panel)
 

@@ -35,8 +35,9 @@ What each action does. "Commits" is one transaction; a step's changes are those 
     Finish(s)     commits the run as s, and an undo that is still stuck as `cancelled`; of a halted run also what was
                   proposed and never sent.
     Wait(on)      releases the run: `waiting` or `stuck` for a person, `open` for the agent, `ready` or
-                  `rolling_back` for a time; with `due_at`, where it is to be claimed at a time. Claimed again it is `running` or `rolling_back`. The
-                  state at rest makes no difference to the core (asserted), so the model leaves it out.
+                  `rolling_back` for a time; with `due_at`, where it is to be claimed at a time. Claimed again it
+                  is `running` or `rolling_back`. The state at rest makes no difference to the core (asserted), so
+                  the model leaves it out.
 
 Whenever an undo becomes `performed`, its write becomes `undone` in the same commit.
 
@@ -62,8 +63,7 @@ a while, and ended after so many tries, is outside the core (runs/mishaps.py). A
 
 Apart from the loop, at any moment: time passes; a call on the wire lands; a person answers a parked step, or
 asks that an unknown one be looked up; the run is cancelled; its agent proposes a step, or closes the run; an
-operator undoes a run that has ended. The
-first word of a move's name says whose it is.
+operator undoes a run that has ended. The first word of a move's name says whose it is.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -139,7 +139,9 @@ class Plan:
     faults: int = -1  # how many may happen; -1: any number
     best_effort_faults: int = -1  # how many may happen from a best-effort rollback on
     truthful: bool = True
-    looks_asked: bool = False  # a person may have an unknown outcome looked up at any moment, not only when it is due
+    looks_asked: bool = (
+        False  # a person may have an unknown outcome looked up at any moment, not only when it is due
+    )
     undos: tuple[Tool, ...] = tuple(world.undo_tools())
 
     def __str__(self) -> str:
@@ -439,7 +441,9 @@ def _look_up(core: Core, plan: Plan, state: State, step: StepView) -> Iterator[M
     number = step.number
     for answer, faults in world.what_a_lookup_says(state.keys[number - 1]):
         again = step.state is StepState.UNKNOWN and step.said == "cannot_say" and answer == "failed"
-        if (faults and not state.faults) or again:  # of a question, a lookup that fails is one that cannot say
+        if (
+            faults and not state.faults
+        ) or again:  # of a question, a lookup that fails is one that cannot say
             continue
         name = f"engine looks {number} up: {answer}"
         at_once = Move(name, state)
@@ -639,7 +643,12 @@ def _people(plan: Plan, state: State) -> Iterator[Move]:
             for answer, said in _answers(plan, step, key):
                 move = _step(f"person says {answer} of {step.number}", state, step.number, {"answer": answer})
                 yield move._replace(after=_key(move.after, step.number, said))
-            if plan.looks_asked and step.state is StepState.UNKNOWN and step.lookup and not step.look_asked_at:
+            if (
+                plan.looks_asked
+                and step.state is StepState.UNKNOWN
+                and step.lookup
+                and not step.look_asked_at
+            ):
                 yield _step(f"person has {step.number} looked up", state, step.number, {"look_asked_at": NOW})
 
 

@@ -123,7 +123,9 @@ def test_without_an_end_of_the_closing_look_it_goes_on_for_ever() -> None:
 
 
 def test_without_looking_again_a_question_is_left_to_people_alone() -> None:
-    edit = core('return Wait("person", step.due_at) if waits else LookUp(step.number)', 'return Wait("person")')
+    edit = core(
+        'return Wait("person", step.due_at) if waits else LookUp(step.number)', 'return Wait("person")'
+    )
     without(LOOKED_UP, edit, breaks="stuck: an unknown outcome")
 
 

@@ -15,13 +15,14 @@ from runs.errors import TurnAmbiguous
 from runs.following import AT_REST
 from runs.models import Run, Step, Thread
 from runs.services import ANSWERS
-from stalwart_site.carrying import CarryingCommand, as_json, question_lines, questions_of
+from stalwart_site.carrying import as_json, last_event, question_lines, questions_of
+from stalwart_site.switches import SwitchedCommand, add_switches, faults_of
 from stalwart_site.terminal import WAITS, find_person, usage
 
 AT_THE_TERMINAL = frozenset({"support", "lead", "operator"})
 
 
-class Command(CarryingCommand):
+class Command(SwitchedCommand):
     """Prints the reply, one line. Exit code 3 where it waits for a person: what it waits for is printed."""
 
     help = "Say one turn to an agent; it continues the user's latest conversation with that agent."
@@ -35,17 +36,15 @@ class Command(CarryingCommand):
             "--answer", choices=ANSWERS["confirm"], help="answer every confirmation like this, as it comes"
         )
         parser.add_argument("--as", dest="login", metavar="NAME", help="the login of who answers")
-        parser.add_argument(
-            "--fault",
-            action="append",
-            default=[],
-            metavar="TOOL:FAULT",
-            help=f"practice: let a tool's calls fail ({', '.join(sorted(services.FAULTS))})",
-        )
+        add_switches(parser)
 
     def run(self, options: dict[str, Any]) -> int:
         with usage(self):
-            faults = dict(_fault(text) for text in options["fault"])
+            faults = faults_of(options)
+            if options["interrupt"] and options["answer"] != "approve":
+                raise ValueError(
+                    "--interrupt needs --answer approve: the process dies in a write that is approved"
+                )
         spec = agent(options["agent"])
         self.machine.open_database(migrate=True, services=True)
         self._who = (
@@ -57,6 +56,8 @@ class Command(CarryingCommand):
         except TurnAmbiguous as error:
             self._list_readings(error, options)
             raise
+        if options["interrupt"]:
+            return self._interrupted(run, options)
         reply = self._answer_all(run, options["answer"])
         if options["json"]:
             self.say_json(as_json(reply))
@@ -66,6 +67,13 @@ class Command(CarryingCommand):
             for step in questions_of(reply):
                 self._show(step, self.say)
         return WAITS if reply.waiting else 0
+
+    def _interrupted(self, run: Run, options: dict[str, Any]) -> int:
+        """Up to its first question, which is approved by the process that dies; then on as ever."""
+        before = last_event(run)
+        self.follow(run.pk)
+        self.interrupt(run, self._who, "approve", options)
+        return self.conclude(run, self._answer_all(run, options["answer"]), before, options)
 
     def _start(self, name: str, user: str, request: services.RunRequest) -> Run:
         """Start the turn in the user's latest conversation, or in a new one."""
@@ -121,10 +129,3 @@ class Command(CarryingCommand):
     def _show(self, step: Step, write: Any) -> None:
         for line in question_lines(step):
             write(line)
-
-
-def _fault(text: str) -> tuple[str, str]:
-    tool, colon, fault = text.partition(":")
-    if not (tool and colon and fault):
-        raise ValueError(f"--fault is TOOL:FAULT, such as charge_card:timeout_after_write; not {text!r}")
-    return tool, fault

@@ -11,7 +11,9 @@ from stalwart_site.terminal import add_person, find_person
 class Command(CarryingCommand):
     """Prints what the lookup said, what the run did then, and how it stands. Exit code 3: it is still asked."""
 
-    help = "Ask the service what became of a call whose outcome is not known, as the operator with that login."
+    help = (
+        "Ask the service what became of a call whose outcome is not known, as the operator with that login."
+    )
 
     def arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("question", metavar="STEP", type=int, help="the question's number")

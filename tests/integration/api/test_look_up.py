@@ -61,7 +61,11 @@ def test_what_a_lookup_says_anew_makes_another_question(olga: Caller, agent: str
     refused = olga.answer(waiting, "happened")
     assert refused.problem == (409, "digest-mismatch")
     now = olga.get(f"/questions/{waiting['id']}").body
-    assert (refused.body["digest"], now["open"], now["asked_at"]) == (now["digest"], True, waiting["asked_at"])
+    assert (refused.body["digest"], now["open"], now["asked_at"]) == (
+        now["digest"],
+        True,
+        waiting["asked_at"],
+    )
     assert olga.answer(now, "happened").status == 200
 
 
