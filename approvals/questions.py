@@ -281,7 +281,9 @@ def _lookup(rows: Rows, spec: AgentSpec) -> Lookup | None:
     )
     looks_on = is_open(step) and step.run.state not in RUN_ENDS
     asked = looks_on and step.look_asked_at is not None
-    return Lookup(tool if looks_on else "", answers, step.due_at if looks_on else None, asked, if_looked_up(step))
+    return Lookup(
+        tool if looks_on else "", answers, step.due_at if looks_on else None, asked, if_looked_up(step)
+    )
 
 
 def _given(rows: Rows) -> Given | None:

@@ -21,16 +21,18 @@ def back_off(calls: int, first: timedelta, most: timedelta = timedelta(minutes=5
     return min(doubled, most)
 
 
-def asked(step: StepView, kind: str, now: datetime, pause: timedelta) -> Changes:
+def asked(step: StepView, kind: str, now: datetime, pause: timedelta, *, by_agent: bool = False) -> Changes:
     """The step becomes a question of this kind: confirm, outcome or undo.
 
     An unknown outcome is looked up again meanwhile, unless it is settled that it did not happen: then there is
-    nothing more to learn, and a person says what follows.
+    nothing more to learn, and a person says what follows. Where its agent's `reconcile` function wants a person,
+    nobody else has it sent again.
     """
     state = {"outcome": StepState.UNKNOWN, "undo": StepState.UNDO_STUCK}.get(kind, StepState.NEEDS_APPROVAL)
     looks = kind == "outcome" and step.lookup and step.said != "did_not_happen"
     fresh = {"answer": "", "lookups": 0, "look_asked_at": None}
-    return {"state": state, "due_at": now + pause if looks else None} | fresh
+    calls = {"budget": step.calls} if kind == "outcome" and by_agent else {}
+    return {"state": state, "due_at": now + pause if looks else None} | fresh | calls
 
 
 def sending(step: StepView, now: datetime, settle_after: timedelta, retention: timedelta | None) -> Changes:

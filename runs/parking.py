@@ -25,7 +25,7 @@ LOOK_MOST = timedelta(hours=1)  # between two lookups of a question
 TOLD = ("digest", "approver", "not_by", "warnings", "covers")  # of a question, in the record
 
 
-def ask(held: Held, step: Step, kind: str, spec: AgentSpec, said: str = "") -> None:
+def ask(held: Held, step: Step, kind: str, spec: AgentSpec, said: str | None = None) -> None:
     """Park the step as a question of this kind; `said` is what its agent's `reconcile` function says beside it."""
     covered = _covered(held, step, spec) if kind == "confirm" and held.run.confirm == "plan" else []
     fields = park(held, step, kind, spec, covered, said)
@@ -60,15 +60,15 @@ def look_pause(looks: int) -> timedelta:
 
 
 def park(
-    held: Held, step: Step, kind: str, spec: AgentSpec, covered: Sequence[Step] = (), said: str = ""
+    held: Held, step: Step, kind: str, spec: AgentSpec, covered: Sequence[Step] = (), said: str | None = None
 ) -> dict[str, Any]:
     """The fields of a step, its state among them, that becomes a question of this kind; it asks about `covered` too."""
     tool = spec.catalogue.get(step.tool)
-    confirm = kind == "confirm"
+    view, confirm = step_view(held, step, spec), kind == "confirm"
     asks = _asked(held, step, spec) if confirm else Ruling("ask", kind, spec.rule_version, approver=OPERATOR)
     warned = _all_warnings(held, step, covered, spec) if confirm else []
     fields: dict[str, Any] = {
-        **outcomes.asked(step_view(held, step, spec), kind, held.now, look_pause(0)),
+        **outcomes.asked(view, kind, held.now, look_pause(0), by_agent=said is not None),
         "asks": kind,
         "asked": step.asked + 1,
         "asked_at": held.now,

@@ -92,7 +92,9 @@ def look_up(actor: Actor, step_id: int) -> Step:
     if not lookup_of(step, agent(step.run.thread.agent).catalogue.get(step.tool)):
         raise BadInput("Nothing can look this up: find out where the call went, and answer.")
     if step.run.state in RUN_ENDS and step.state == StepState.UNKNOWN and not step.answer:
-        raise RunClosed(f"{step.run.name} has ended: look where the call went yourself, and say whether it happened.")
+        raise RunClosed(
+            f"{step.run.name} has ended: look where the call went yourself, and say whether it happened."
+        )
     with transaction.atomic():
         Run.objects.filter(pk=step.run_id).update(version=F("version") + 1)
         alive = Step.objects.exclude(run__state__in=RUN_ENDS)

@@ -368,10 +368,10 @@ def test_the_command_says_what_the_lookup_said_and_how_the_run_stands(
     assert f"  digest {step.digest}\n" in said
 
     call_command("lookup", step.pk, login="olga")
-    said = capsys.readouterr().out.splitlines()
-    assert said[0].endswith(" UTC: found: it happened")
-    assert re.fullmatch(r"tag 1: done \(operation [0-9a-f]{16}, 1 call\(s\)\)", said[1])
-    assert said[2:] == ["Done: tag. Settled by a lookup: tag.", "Status: done"]
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].endswith(" UTC: found: it happened")
+    assert re.fullmatch(r"tag 1: done \(operation [0-9a-f]{16}, 1 call\(s\)\)", lines[1])
+    assert lines[2:] == ["Done: tag. Settled by a lookup: tag.", "Status: done"]
 
     with pytest.raises(SystemExit) as gone:
         call_command("lookup", step.pk, login="olga", json=True)

@@ -417,7 +417,8 @@ def _reconciled(core: Core, plan: Plan, move: Move, answer: str, number: int) ->
     elif answer == "waiting":
         kind = "outcome" if state.run.steps[number - 1].state is StepState.SENT else "confirm"
         key = state.keys[number - 1]._replace(approved=False)
-        yield _then(move, _step(move.name, _key(state, number, key), number, {"state": QUESTIONS[kind]}))
+        asked = core.asked(state.run.steps[number - 1], kind, NOW, PAUSE * TICK, by_agent=True)
+        yield _then(move, _step(move.name, _key(state, number, key), number, asked))
     elif not number or state.keys[number - 1].landed or not state.run.steps[number - 1].writes:
         yield _then(move, _completed(core, move.name, state, number))
 
