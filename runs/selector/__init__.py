@@ -7,7 +7,7 @@
 No model takes part and nothing is guessed: a turn with one clause that no phrase reads raises `Unread`, and
 one that can be read in two ways raises `Ambiguous`, with its readings. A language is data (`languages/`).
 
-It knows nothing of runs. A reader starts at `reading.py`.
+It knows nothing of runs, Django or the database. A reader starts at `reading.py`.
 """
 
 from runs.selector.calls import Call, Reading, written

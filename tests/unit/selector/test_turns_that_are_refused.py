@@ -151,7 +151,9 @@ def test_what_a_list_asks_for_counts_too() -> None:
         "please, " * 8_000,
         "the " * 16_000,
         "and " * 16_000,
-        "and and and",
+        "e " * 32_000,
+        "look up order 1 and " * 3_200,
+        "x " * 32_000,
         "look up orders " + "1, " * 21_000 + "and 2",
         "look up orders " + ", ".join(map(str, range(9_000))) + " and 0x1",
         "look up order 1 and update crm for " + "same order " * 5_900,
@@ -175,17 +177,3 @@ def test_a_turn_made_to_be_slow_is_refused_in_no_time(turn: str) -> None:
     with pytest.raises(Unread):
         BOTH.read(turn)
     assert time.process_time() - start < 1
-
-
-@pytest.mark.parametrize(
-    "piece", ["and ", "e ", "order 1 ", "look up order 1 and ", "same order ", "it ", "1, ", "x "]
-)
-def test_a_turn_ten_times_as_long_takes_about_ten_times_as_long(piece: str) -> None:
-    def seconds(size: int) -> float:
-        start = time.process_time()
-        with pytest.raises(Unread):
-            BOTH.read(piece * (size // len(piece)))
-        return time.process_time() - start
-
-    seconds(1_000)
-    assert seconds(60_000) < 50 * seconds(6_000) + 0.05
