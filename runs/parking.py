@@ -101,10 +101,13 @@ def _covered(held: Held, step: Step, spec: AgentSpec) -> list[Step]:
 
 
 def _asked(held: Held, step: Step, spec: AgentSpec) -> Ruling:
-    """Who is asked: as the check said; where its agent's `reconcile` function asks, whom the tool names."""
+    """Who is asked: as the check said; where its agent's `reconcile` function asks, whom the rules or the tool name."""
     tool = spec.catalogue.get(step.tool)
     by_tool = Ruling("ask", "confirm", spec.rule_version, approver=tool.approver if tool else OPERATOR)
-    return held.rulings.get(step.number) or by_tool
+    by_rules = held.rulings.get(step.number) or who_answers(
+        spec, call_of(step), RecordedPast(held, step, spec)
+    )
+    return by_rules if by_rules.verdict == "ask" else by_tool
 
 
 def _asks_the_same(held: Held, step: Step, spec: AgentSpec, asked: Ruling) -> bool:

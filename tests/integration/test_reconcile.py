@@ -241,6 +241,17 @@ def test_waiting_for_a_read_asks_whether_it_may_run_again(seen: str, monkeypatch
     assert WORLD.calls == ["read", "read", "pay"]
 
 
+def test_waiting_for_a_read_asks_whom_its_rules_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    says(Reconciliation("waiting", detail="Look at the ticket first."))
+    rules = "careful: {tools: read, ask: lead}"
+    agent = make_agent(tmp_path, reconcile="tests.reconciling.reconcile", rules=rules)
+    run = start(agent, "read 1")
+    die(monkeypatch, run)
+    run = until(run, "waiting")
+    assert (question(run).asks, question(run).approver, question(run).asked) == ("confirm", "lead", 2)
+    assert until(answer(run, "approve"), "succeeded").steps.get().asked == 2
+
+
 def test_waiting_with_nothing_to_wait_for_is_a_conflict(seen: str) -> None:
     says(Reconciliation("waiting"))
     run = start(seen, "tag 1, then mail 1")
