@@ -372,8 +372,9 @@ def test_a_run_that_kills_whoever_takes_it_over_is_counted(
 
 
 def test_of_two_workers_who_take_a_dead_run_at_once_one_counts(
-    agent: str, monkeypatch: pytest.MonkeyPatch
+    agent: str, monkeypatch: pytest.MonkeyPatch, settings: Any
 ) -> None:
+    settings.RETRY_SECONDS = 100
     run = die(monkeypatch, start(agent, "tag 1"))
     assert [mishaps.count(run.pk), mishaps.count(run.pk)] == [True, False]
     run.refresh_from_db()
