@@ -210,6 +210,11 @@ def _policy(spec: AgentSpec) -> tuple[tuple[str, str], ...]:
         for name, (label, words) in POLICY.items()
         if not (keep and name == "rollback")
     ]
+    section = spec.file.agents[spec.name]
+    if section.languages != ["en"]:
+        facts.append(("Turns are read in", ", ".join(section.languages)))
+    if section.reconcile:
+        facts.append(("A run whose worker died", f"is first seen by {section.reconcile}"))
     for name, task in spec.file.tasks.items():
         words = RECOVERY[task.recovery].format("handed over" if keep else "undone and handed over")
         late = f"; {task.deadline} after its start it never goes on by itself" if task.deadline else ""

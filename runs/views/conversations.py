@@ -11,7 +11,7 @@ from django.shortcuts import redirect, render
 
 from runs import services
 from runs.access import may_see
-from runs.agentfile import agents, spec_of
+from runs.agentfile import AgentSpec, agents, spec_of
 from runs.errors import NotFound, Problem
 from runs.models import Message, Run, Step, Thread
 from runs.replies import sentence
@@ -123,7 +123,7 @@ def _send_turn(request: PageRequest, thread: Thread) -> HttpResponse:
         context = _facts(thread) | {
             "typed": text,
             "problem": problem,
-            "readings": _readings(problem, thread),
+            "readings": readings_of(problem, spec_of(thread.agent)),
             "sent_faults": faults or {},
         }
         return render_page(
@@ -132,9 +132,8 @@ def _send_turn(request: PageRequest, thread: Thread) -> HttpResponse:
     return redirect("conversation", thread.pk)
 
 
-def _readings(problem: Problem, thread: Thread) -> list[dict[str, Any]]:
+def readings_of(problem: Problem, spec: AgentSpec) -> list[dict[str, Any]]:
     """What a turn that can be read in more than one way could be, each call in the words of its tool."""
-    spec = spec_of(thread.agent)
     found: list[dict[str, Any]] = problem.extra.get("readings", [])
     return [
         {

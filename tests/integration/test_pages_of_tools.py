@@ -13,6 +13,7 @@ from runs.models import Run, Step, Thread
 from runs.tools.lints import MENDS
 from tests.factories import approve_all, make_agent, start
 from tests.integration.pages import html, signed_in, words
+from tests.integration.test_turns import TEXTS, TURN, bazaar
 from tests.unit.tools import shop
 from tests.world import WORLD
 
@@ -119,6 +120,17 @@ def test_where_there_are_no_agents_the_page_says_how_to_have_one(
     assert ana.get(PLAN).status_code == 200
 
 
+def test_an_agent_file_that_cannot_be_read_says_which_and_why(
+    ana: Client, settings: Any, tmp_path: Path
+) -> None:
+    settings.AGENT_FILES = [tmp_path / "gone.yaml"]
+    for address in (TOOLS, PLAN):
+        response = ana.get(address)
+        assert response.status_code == 500
+        assert "The agents cannot be read" in words(response)
+        assert "gone.yaml: cannot be read (No such file or directory)" in words(response)
+
+
 def test_five_hundred_tools_cost_as_many_queries_as_one(
     ana: Client, agent: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -154,6 +166,20 @@ def test_a_turn_that_is_not_read_is_kept_and_says_why(ana: Client, agent: str) -
     assert response.status_code == 422
     assert "sing 9 a song</textarea>" in html(response)
     assert "I did not read" in words(response)
+
+
+def test_a_turn_that_could_be_two_plans_offers_both_and_tries_the_one_that_is_meant(
+    ana: Client, tmp_path: Path
+) -> None:
+    typed = {"agent": bazaar(tmp_path), "text": TURN, "user": "u-9"}
+    refused = ana.post(PLAN, typed)
+    assert refused.status_code == 422
+    assert "Which of these is meant?" in words(refused)
+    forms = html(refused).split('<form class="card reading"')[1:]
+    assert len(forms) == len(TEXTS)
+    sent = dict(re.findall(r'name="(\w+)" value="([^"]*)"', forms[0])) | {"csrfmiddlewaretoken": ""}
+    assert (sent["agent"], sent["user"]) == (typed["agent"], "u-9")
+    assert "2 calls" in words(ana.post(PLAN, sent | {"text": TEXTS[0]}))
 
 
 @pytest.mark.parametrize(
