@@ -8,7 +8,7 @@ COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-ha
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test lint format requirements clean
+.PHONY: help install run test crash kills attacks screenshots lint format requirements clean
 
 help: ## show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 24
@@ -21,6 +21,15 @@ run: $(VENV)/.base ## run everything on this machine; ARGS='--port 9000' passes 
 test: $(VENV)/.dev ## run the tests; ARGS='-k undo' passes options to pytest
 	@exec $(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)
 
+crash: kills attacks ## all that is killed: every kill point, every pair of processes, a soak of four minutes
+
+kills: $(VENV)/.dev
+	@KILL_MATRIX=all $(BIN)/python -m pytest -n 2 --dist load tests/crash/test_kill_matrix.py
+
+# One at a time: how soon work goes on is measured.
+attacks: $(VENV)/.dev
+	@CRASH=all SOAK_SECONDS=240 $(BIN)/python -m pytest tests/crash --ignore=tests/crash/test_kill_matrix.py
+
 lint: $(VENV)/.dev ## every check but the tests
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -28,6 +37,9 @@ lint: $(VENV)/.dev ## every check but the tests
 	$(BIN)/lint-imports
 	$(BIN)/djlint templates --check --lint --quiet
 	$(BIN)/python -W ignore::RuntimeWarning manage.py makemigrations --check --dry-run
+
+screenshots: $(VENV)/.dev ## a picture of every page, into screenshots/; needs chromium
+	@exec $(BIN)/python -m tests.screenshots $(ARGS)
 
 format: $(VENV)/.dev ## rewrite the code as the linters want it
 	$(BIN)/ruff check --fix .

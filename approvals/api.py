@@ -7,6 +7,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from approvals import models, services
+from runs import services as run_services
 from runs.access import may_see_agent
 from runs.api import shapes, showing
 from runs.api.auth import actor_of
@@ -48,8 +49,8 @@ class Questions(Endpoint):
         found, following = oldest_first(
             steps.filter(**{name: value for name, value in wanted.items() if value is not None}), query
         )
-        of_runs = _steps_of({step.run_id for step in found})
-        items = [showing.question(step, of_runs[step.run_id]) for step in found]
+        of_runs, looks = _steps_of({step.run_id for step in found}), showing.last_looks(found)
+        items = [showing.question(step, of_runs[step.run_id], looks.get(step.pk)) for step in found]
         return sent(shapes.Questions(items=items, next=following))
 
 
@@ -74,8 +75,32 @@ class OneQuestion(Endpoint):
     )
     def get(self, request: Request, step: int) -> Response:
         """Read a question, also after it was answered."""
-        found = question_of(request, step)
-        return sent(showing.question(found, _steps_of({found.run_id})[found.run_id]))
+        return sent(_shown(question_of(request, step)))
+
+
+def _shown(step: Step) -> shapes.Question:
+    look = showing.last_looks([step]).get(step.pk)
+    return showing.question(step, _steps_of({step.run_id})[step.run_id], look)
+
+
+class LookUp(Endpoint):
+    """What became of the call that a question asks about."""
+
+    rules: ClassVar = {"POST": answers}
+
+    @extend_schema(
+        operation_id="look_up",
+        tags=["questions"],
+        parameters=[STEP],
+        request=shapes.Nothing,
+        responses={202: shapes.Question, **problems(403, 404, 409, 410, 422)},
+    )
+    def post(self, request: Request, step: int) -> Response:
+        """Have a worker ask the service now. What it says stands in the question, or settles it."""
+        question_of(request, step)
+        read_body(shapes.Nothing, request)
+        run_services.look_up(actor_of(request), step)
+        return sent(_shown(question_of(request, step)), 202)
 
 
 class Answers(Endpoint):

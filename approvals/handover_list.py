@@ -9,8 +9,8 @@ from django.db.models import Prefetch, QuerySet
 from approvals.handover_words import LOOKS, facts_of, reason_of
 from approvals.handovers import Handover, of_person, of_state, with_claims
 from runs.access import Actor
+from runs.agentfile import spec_of
 from runs.models import Run, Step
-from runs.views.calls import spec_of
 from runs.views.looks import Look
 
 PAGE = 50

@@ -13,10 +13,10 @@ from django.utils import timezone
 
 from approvals.handovers import Handover
 from approvals.models import Note
-from runs.agentfile import AgentSpec
+from runs.agentfile import AgentSpec, spec_of
 from runs.handover import Parts, parts_of, ticket_of
+from runs.loading import is_halted
 from runs.models import Run, Step
-from runs.views.calls import spec_of
 from runs.views.looks import DONE, RUNNING, WAITING, Look
 from runs.views.moments import exact
 
@@ -33,6 +33,9 @@ REASONS = {
     "not_performed": "a call did not take effect",
     "cancelled": "the run was cancelled",
     "late_outcome": "a call turned out to have happened after all",
+    "reconcile_conflict": "the world contradicts the record",
+    "internal_error": "an internal error",
+    "agent_gone": "no worker knows its agent",
 }
 NUMBERS = [
     "no",
@@ -127,8 +130,10 @@ def _undo_words(reversible: bool | str) -> str:
 
 
 def reason_of(run: Run) -> str:
-    """Why a person takes over."""
-    return REASONS.get(run.handover_reason, run.handover_reason.replace("_", " "))
+    """Why a person takes over; with what is known of it, where the rows of the steps do not say it."""
+    words = REASONS.get(run.handover_reason, run.handover_reason.replace("_", " "))
+    detail = run.stop.get("detail", "") if is_halted(run) and run.stop else run.trouble
+    return f"{words}: {detail}" if detail else words
 
 
 def title_of(run: Run, parts: Parts) -> str:

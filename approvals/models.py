@@ -22,6 +22,7 @@ class Answer(models.Model):
     data = models.JSONField(default=dict, blank=True)
     by = models.CharField(max_length=200)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, null=True, blank=True)
+    asked_at = models.DateTimeField(null=True, blank=True)  # the step may be asked about again
     at = models.DateTimeField(db_default=Now())
 
     class Meta:
@@ -29,6 +30,7 @@ class Answer(models.Model):
             # A question is answered once: its digest changes each time it is asked.
             models.UniqueConstraint(fields=["step", "digest"], name="one_answer_per_question"),
         ]
+        indexes: ClassVar = [models.Index(fields=["at"], name="answers_by_time")]
 
     def __str__(self) -> str:
         return f"{self.answer} by {self.by}"

@@ -7,9 +7,10 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from runs.access import Actor
-from runs.agentfile import AgentSpec
+from runs.agentfile import AgentSpec, spec_of
 from runs.models import Step
-from runs.views.calls import sentence_of, spec_of
+from runs.parking import says_irreversible
+from runs.views.calls import sentence_of
 from runs.views.looks import QUESTION_LOOKS, Look
 
 PAGE = 50
@@ -35,7 +36,7 @@ class Filters:
         """The open questions, oldest first."""
         found = Step.objects.asking()
         if self.who == "role":
-            found = found.filter(approver__in=sorted(actor.roles))
+            found = found.filter(approver__in=sorted(actor.roles)).exclude(not_by__contains=actor.name)
         if self.kind:
             found = found.filter(asks=self.kind)
         return found.order_by("asked_at", "pk")
@@ -130,7 +131,7 @@ def _row(step: Step, spec: AgentSpec, now: datetime) -> Row:
         title=_title(step, spec),
         detail=_detail(step),
         facts=tuple(fact for fact in facts if fact),
-        irreversible=bool(step.warnings),
+        irreversible=says_irreversible(step.warnings),
         asked_at=step.asked_at,
         is_overdue=bool(step.expires_at and step.expires_at < now),
         approver=step.approver,

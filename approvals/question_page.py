@@ -4,9 +4,18 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from runs.left import Left
+from runs.parking import says_irreversible
 from runs.views.calls import Argument, UndoWords
 from runs.views.looks import Look
 
+SAID_WORDS = {
+    "happened": "it happened",
+    "did_not_happen": "it did not happen",
+    "not_yet": "it is not there yet",
+    "cannot_say": "it cannot say",
+    "failed": "the lookup failed",
+}
 ANSWER_WORDS = {
     "approve": "approve",
     "skip": "skip this step",
@@ -31,51 +40,6 @@ class PlanRow:
     detail: str
     undo: UndoWords | None
     is_this: bool = False
-
-
-@dataclass(frozen=True)
-class Undone:
-    """A write that would be undone, and by which tool."""
-
-    sentence: str
-    by: str
-
-
-@dataclass(frozen=True)
-class Left:
-    """What a failure would undo and what it would leave. `after` is the step that would fail, None for this one."""
-
-    after: int | None
-    undone: tuple[Undone, ...]
-    stays: tuple[str, ...]
-    this: str = ""  # the sentence of this step, which is called so
-    kept: bool = False  # the agent's runs are kept as they are; a person takes over
-
-    @property
-    def undone_words(self) -> str:
-        """`If step 3 fails: “Charge 40.00 to order 4411” is undone by refund_card`."""
-        when = f"If step {self.after} fails" if self.after else "If this step fails"
-        if self.kept:
-            return f"{when}: nothing is undone by itself, and the run is handed over to a person"
-        if not self.undone:
-            return (
-                f"{when}: nothing is undone"
-                if self.stays
-                else f"{when}: nothing is left, as nothing was changed"
-            )
-        first, *others = [f"{self._name(item.sentence)} is undone by {item.by}" for item in self.undone]
-        return f"{when}: {', then '.join([first, *others])}"
-
-    @property
-    def stays_words(self) -> str:
-        """`“Send the receipt for order 4411” stays done`; '' where nothing would stay."""
-        names = [self._name(sentence) for sentence in self.stays]
-        if len(names) < 2:
-            return f"{names[0]} stays done" if names else ""
-        return f"{', '.join(names[:-1])} and {names[-1]} stay done"
-
-    def _name(self, sentence: str) -> str:
-        return "this step" if sentence == self.this else f"“{sentence}”"
 
 
 @dataclass(frozen=True)
@@ -123,6 +87,26 @@ class Try:
 
 
 @dataclass(frozen=True)
+class LookedUp:
+    """One answer of the lookup, as the record has it."""
+
+    at: datetime
+    words: str
+    error: str
+
+
+@dataclass(frozen=True)
+class Lookup:
+    """The tool that says what became of the call, what it said, and what it would settle."""
+
+    tool: str
+    answers: tuple[LookedUp, ...]  # the newest first
+    next_at: datetime | None  # by itself
+    is_under_way: bool  # somebody asked for it
+    effect: str
+
+
+@dataclass(frozen=True)
 class QuestionPage:
     """Everything that the page of a question shows."""
 
@@ -138,7 +122,7 @@ class QuestionPage:
     warnings: tuple[str, ...]
     plan: tuple[PlanRow, ...]
     plan_hidden: int
-    left: Left
+    left: tuple[Left, ...]
     undo: UndoWords | None
     evidence: tuple[Evidence, ...]
     choices: tuple[Choice, ...]
@@ -147,7 +131,9 @@ class QuestionPage:
     result_fields: tuple[str, ...]
     settles_at: datetime | None
     is_early: bool
+    lookup: Lookup | None
     lookup_said: str
+    settled: str  # how a lookup settled it, in a sentence
     key: str
     error: str
     agent: str
@@ -165,13 +151,15 @@ class QuestionPage:
     step_look: Look
     digest: str
     approver: str
+    not_by: tuple[str, ...]  # those who asked for it, where a rule wants somebody else
     may_answer: bool
+    asked_for_it: bool
     given: Given | None
 
     @property
     def is_irreversible(self) -> bool:
         """Nothing undoes it: it was parked with a warning, which the page repeats word for word."""
-        return bool(self.warnings)
+        return says_irreversible(self.warnings)
 
     @property
     def grouped_digest(self) -> str:

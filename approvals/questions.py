@@ -1,6 +1,6 @@
 """A parked step -> its question in words: what would happen, what is already done, what would be left, the answers.
 
-A `QuestionPage` is plain data: no HTML, and nothing in it queries the database. It is read in five queries,
+A `QuestionPage` is plain data: no HTML, and nothing in it queries the database. It is read in a handful of queries,
 however long its run is (`read`), and worded from those rows alone (`word`).
 """
 
@@ -10,15 +10,27 @@ from typing import Any
 
 from django.utils import timezone
 
-from approvals.choices import choices_of, is_later, undone_and_left
+from approvals.choices import choices_of, if_looked_up, is_later
 from approvals.models import Answer
-from approvals.question_page import ANSWER_WORDS, Evidence, Given, Left, PlanRow, QuestionPage, Try
-from runs.access import Actor, may_answer
-from runs.agentfile import AgentSpec
+from approvals.question_page import (
+    ANSWER_WORDS,
+    SAID_WORDS,
+    Evidence,
+    Given,
+    LookedUp,
+    Lookup,
+    PlanRow,
+    QuestionPage,
+    Try,
+)
+from runs.access import Actor, asked_for, may_answer
+from runs.agentfile import AgentSpec, spec_of
 from runs.errors import NotFound
-from runs.loading import undo_named, undo_of, undoable
-from runs.models import Attempt, Message, Step
+from runs.left import Left, left_if_it_fails
+from runs.loading import lookup_of, undo_named, undo_of, undoable
+from runs.models import Attempt, Event, Message, Step
 from runs.replies import still_in_effect
+from runs.services import settled_by_lookup
 from runs.states import PARKED, RUN_ENDS, STEP_ENDS, RunState, StepState
 from runs.tools.bindings import Unbindable, bind
 from runs.views.calls import (
@@ -28,13 +40,13 @@ from runs.views.calls import (
     in_order,
     result_text,
     sentence_of,
-    spec_of,
     undo_words,
 )
 from runs.views.looks import ANSWERED, QUESTION_LOOKS, look_of_run, look_of_step
 
 RESTS = (RunState.OPEN, RunState.WAITING, RunState.STUCK)
 AROUND = 6  # steps of the run shown before and after this one; the run's own page shows all
+LOOKS = 5  # answers of a lookup that are shown; the record has all
 
 
 @dataclass(frozen=True)
@@ -46,6 +58,8 @@ class Rows:
     turn: Message | None
     answer: Answer | None
     attempts: Sequence[Attempt] = ()
+    looks: Sequence[Event] = ()  # what the lookup said, the newest first
+    settled: str = ""
 
 
 def read(step_id: int) -> Rows:
@@ -57,7 +71,17 @@ def read(step_id: int) -> Rows:
     turn = Message.objects.filter(run=step.run_id, role="user").first()
     answer = Answer.objects.filter(step=step_id, digest=step.digest).first()
     attempts = [] if step.asks == "confirm" else list(Attempt.objects.filter(step=step_id).order_by("number"))
-    return Rows(step, steps, turn, answer, attempts)
+    looks = Event.objects.filter(step=step_id, kind="step.looked_up").order_by("-pk")
+    outcome = step.asks == "outcome"
+    return Rows(
+        step,
+        steps,
+        turn,
+        answer,
+        attempts,
+        list(looks[:LOOKS]) if outcome else [],
+        settled_by_lookup(step) if outcome else "",
+    )
 
 
 def word(rows: Rows, actor: Actor) -> QuestionPage:
@@ -88,7 +112,9 @@ def word(rows: Rows, actor: Actor) -> QuestionPage:
         result_fields=_result_fields(step, spec),
         settles_at=step.settles_at,
         is_early=bool(step.settles_at and step.settles_at > timezone.now()),
-        lookup_said=step.said.replace("_", " "),
+        lookup=_lookup(rows, spec),
+        lookup_said=SAID_WORDS.get(step.said, "nothing yet"),
+        settled=rows.settled,
         key=step.entry.key if step.entry else "",
         error=step.error,
         agent=thread.agent,
@@ -106,7 +132,9 @@ def word(rows: Rows, actor: Actor) -> QuestionPage:
         step_look=look_of_step(step),
         digest=step.digest,
         approver=step.approver,
+        not_by=tuple(step.not_by),
         may_answer=may_answer(actor, step),
+        asked_for_it=asked_for(actor, step),
         given=_given(rows),
     )
 
@@ -162,19 +190,17 @@ def _detail(step: Step, spec: AgentSpec, undo: UndoWords | None, writes: bool) -
     return ""
 
 
-def _left(rows: Rows, spec: AgentSpec) -> Left:
-    """What would be undone, latest first, and what would stay, if the next step failed, or this one as the last."""
-    this = rows.step
+def _left(rows: Rows, spec: AgentSpec) -> tuple[Left, ...]:
+    """What would be left if this step failed, and if the next one did."""
+    this, kept = rows.step, rows.step.run.mode == "keep"
     writes = [step for step in still_in_effect(rows.steps, spec) if step.pk != this.pk]
+    here = left_if_it_fails(writes, spec, kept=kept, this=this.number)
     after = next((step for step in rows.steps if is_later(step, this)), None)
+    if after is None or this.undoes_id:
+        return (here,)
     tool = spec.catalogue.get(this.tool)
-    if after and this.undoes_id is None and (tool is None or tool.writes):
-        writes.append(this)
-    number, name = after.number if after else None, sentence_of(this, spec)
-    if this.run.mode == "keep":
-        return Left(number, (), tuple(sentence_of(write, spec) for write in writes), name, kept=True)
-    undone, stays = undone_and_left(writes, spec)
-    return Left(number, undone, stays, name)
+    writes += [this] if tool is None or tool.writes else []
+    return here, left_if_it_fails(writes, spec, kept=kept, fails=after.number, this=this.number)
 
 
 def _in_effect(rows: Rows, spec: AgentSpec) -> tuple[PlanRow, ...]:
@@ -244,6 +270,23 @@ def _try(attempt: Attempt) -> Try:
     error = ": ".join(part for part in (attempt.error_class, attempt.error) if part)
     verdict = attempt.verdict.replace("_", " ") or "under way"
     return Try(attempt.number, attempt.sent_at, attempt.finished_at, verdict, error)
+
+
+def _lookup(rows: Rows, spec: AgentSpec) -> Lookup | None:
+    """Where something can say what became of the call, or could, and said it."""
+    step = rows.step
+    tool = lookup_of(step, spec.catalogue.get(step.tool), spec)
+    if not (tool or rows.looks):
+        return None
+    answers = tuple(
+        LookedUp(look.at, SAID_WORDS.get(look.data["said"], ""), look.data.get("error", ""))
+        for look in rows.looks
+    )
+    looks_on = is_open(step) and step.run.state not in RUN_ENDS
+    asked = looks_on and step.look_asked_at is not None
+    return Lookup(
+        tool if looks_on else "", answers, step.due_at if looks_on else None, asked, if_looked_up(step)
+    )
 
 
 def _given(rows: Rows) -> Given | None:

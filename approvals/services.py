@@ -43,7 +43,7 @@ def answer(actor: Actor, step_id: int, reply: Reply) -> Answer:
     data = {name: value for name in ("reason", "reference", "result") if (value := getattr(reply, name))}
     try:
         with transaction.atomic():
-            services.resolve(actor, step_id, reply.answer, reply.digest, data)
+            step = services.resolve(actor, step_id, reply.answer, reply.digest, data)
             return Answer.objects.create(
                 step_id=step_id,
                 digest=reply.digest,
@@ -53,6 +53,7 @@ def answer(actor: Actor, step_id: int, reply: Reply) -> Answer:
                 data=data,
                 by=actor.name,
                 user_id=actor.user_id,
+                asked_at=step.asked_at,
             )
     except (AlreadyAnswered, IntegrityError):
         stored = _stored(actor, step_id, reply)  # a double click: the first one has just been stored

@@ -2,14 +2,16 @@
 
 from django.urls import path
 
-from approvals import handover_views, views
+from approvals import dashboard_views, handover_views, views
 
 urlpatterns = [
     path("", views.needs_you_page, name="needs-you"),
     path("news/", views.needs_you_news, name="needs-you-news"),
     path("questions/<int:step_id>/", views.question, name="question"),
     path("questions/<int:step_id>/card/", views.question_card, name="question-card"),
+    path("questions/<int:step_id>/lookup/", views.question_lookup, name="question-lookup"),
     path("questions/<int:step_id>/run/", views.question_run, name="question-run"),
     path("handovers/", handover_views.handover_list, name="handovers"),
     path("handovers/<int:run_id>/", handover_views.handover_page, name="handover"),
+    path("dashboard/", dashboard_views.dashboard_page, name="dashboard"),
 ]

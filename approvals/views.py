@@ -5,6 +5,7 @@ A GET never decides. A question's form is sent to the question's own address; wh
 """
 
 import secrets
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,7 +16,8 @@ from django.urls import reverse
 from approvals import needs_you, questions, services
 from approvals.forms import AnswerForm
 from approvals.models import Answer
-from approvals.question_page import ANSWER_WORDS, QuestionPage
+from approvals.question_page import ANSWER_WORDS, SAID_WORDS, QuestionPage
+from runs import services as runs_services
 from runs.access import may_see
 from runs.errors import AlreadyAnswered, BadInput, DigestMismatch, Gone, NotAllowed, NotFound, Problem
 from runs.models import Event, Step
@@ -99,6 +101,23 @@ def question_run(request: PageRequest, step_id: int) -> HttpResponse:
     )
 
 
+@page(may_see, "GET", "POST")
+def question_lookup(request: PageRequest, step_id: int) -> HttpResponse:
+    """What its lookup said: a part of the page, asked for until an answer is there. Sending its form asks for one.
+
+    `digest` is that of the question as the page shows it: where it is another now, its answers are drawn anew.
+    """
+    if request.method == "POST":
+        with suppress(AlreadyAnswered, Gone):  # the page says so
+            runs_services.look_up(request.actor, step_id)
+        name = "question-lookup" if request.htmx else "question"
+        query = {"digest": request.POST.get("digest", "")} if request.htmx else None
+        return redirect(reverse(name, args=[step_id], query=query))
+    shown = questions.word(questions.read(step_id), request.actor)
+    context = {"question": shown, "seen": request.GET.get("digest", "") or shown.digest, "is_part": True}
+    return render(request, "approvals/lookup.html", context)
+
+
 def _panel(request: PageRequest, shown: QuestionPage) -> Panel:
     """The panel that a GET shows."""
     nonce = request.GET.get("receipt", "")
@@ -107,22 +126,34 @@ def _panel(request: PageRequest, shown: QuestionPage) -> Panel:
         if stored:
             return _receipt(request, shown, stored)
     if not shown.is_open:
-        return Panel("settled", context=_progress(request, shown))
+        return Panel("settled", context=_progress(request, shown) | {"kept": _kept(request.GET)})
     if not shown.may_answer:
         return Panel("role")
     seen = request.GET.get("digest", "")
     if seen and seen != shown.digest:
-        return _changed(shown, seen, {})
+        return _changed(shown, seen, request.GET)
     note = "Your answer was not recorded. The question is still open." if nonce else ""
     last_look = "sure" in request.GET and any(choice.last_look for choice in shown.choices)
-    return Panel(
-        "sure" if last_look else "answers", context=_blank(request.GET.get("reason", "")) | {"note": note}
-    )
+    return Panel("sure" if last_look else "answers", context=_form(shown, request.GET) | {"note": note})
 
 
-def _blank(reason: str = "") -> dict[str, Any]:
-    """A form that nothing was sent with yet: its nonce is new for each showing."""
-    return {"nonce": secrets.token_urlsafe(16), "typed": {"reason": reason[:2000]}, "errors": {}, "error": ""}
+def _form(shown: QuestionPage, typed: Any) -> dict[str, Any]:
+    """A form with these words in it, that nothing was sent with yet: its nonce is new for each showing."""
+    return {
+        "nonce": secrets.token_urlsafe(16),
+        "typed": {name: words[:2000] for name, words in typed.items()},
+        "results": [(name, typed.get(f"result.{name}", "")[:500]) for name in shown.result_fields],
+        "errors": {},
+        "error": "",
+    }
+
+
+def _kept(typed: Any) -> dict[str, str]:
+    """What was written for an answer that was not taken."""
+    kept = {
+        name: words[:2000] for name, words in typed.items() if name.partition(".")[0] in ("reason", "result")
+    }
+    return {name: words for name, words in kept.items() if words}
 
 
 def _receipt(request: PageRequest, shown: QuestionPage, stored: Answer) -> Panel:
@@ -152,7 +183,7 @@ def _answer(request: PageRequest, shown: QuestionPage, step: Step) -> HttpRespon
     form = AnswerForm(request.POST, shown, step)
     try:
         if _may_be_stored(shown, request.POST) and not form.is_valid():
-            return _respond(request, shown, _again(form, form.first_error, 422))
+            return _respond(request, shown, _again(form, shown, form.first_error, 422))
         stored = services.answer(request.actor, shown.step_id, form.reply())
     except NotFound:
         raise
@@ -175,31 +206,32 @@ def _refused(request: PageRequest, form: AnswerForm, now: QuestionPage, problem:
         case DigestMismatch():
             return _changed(now, str(form.data.get("digest", "")), form.data)
         case AlreadyAnswered() | Gone():
-            return _settled(request, now, problem)
+            return _settled(request, form, now, problem)
         case NotAllowed():
             return Panel("role", problem.status, {}, announce=str(problem))
         case BadInput() if not now.is_open:
-            return _settled(request, now, problem)
+            return _settled(request, form, now, problem)
         case _:
-            return _again(form, str(problem), problem.status)
+            return _again(form, now, str(problem), problem.status)
 
 
-def _settled(request: PageRequest, now: QuestionPage, problem: Problem) -> Panel:
-    context = {"problem": problem} | _progress(request, now)
+def _settled(request: PageRequest, form: AnswerForm, now: QuestionPage, problem: Problem) -> Panel:
+    context = {"problem": problem, "kept": _kept(form.data)} | _progress(request, now)
     return Panel("settled", 410 if isinstance(problem, Gone) else 409, context, announce=str(problem))
 
 
-def _again(form: AnswerForm, error: str, status: int) -> Panel:
+def _again(form: AnswerForm, shown: QuestionPage, error: str, status: int) -> Panel:
     """The form once more, with what was typed; what was not stored may be sent again under a new nonce."""
     sure = form.data.get("panel") == "sure"
-    context = _blank() | {"typed": form.data, "errors": form.errors, "error": error}
+    context = _form(shown, form.data) | {"errors": form.errors, "error": error}
     return Panel("sure" if sure else "answers", status, context, announce=error)
 
 
 def _changed(now: QuestionPage, seen: str, data: Any) -> Panel:
     """The call, its tool or its question is not what was shown: what differs, and no buttons."""
-    context = {"differences": _differences(now, seen), "reason": data.get("reason", "")}
-    return Panel("changed", 409, context, announce="The call changed. Your answer was not sent.")
+    what = "The call changed" if now.kind == "confirm" else "The question changed"
+    context = {"what": what, "differences": _differences(now, seen), "kept": _kept(data)}
+    return Panel("changed", 409, context, announce=f"{what}. Your answer was not sent.")
 
 
 def _differences(now: QuestionPage, seen: str) -> list[tuple[str, str, str]]:
@@ -209,7 +241,13 @@ def _differences(now: QuestionPage, seen: str) -> list[tuple[str, str, str]]:
         return []
     pairs = [
         ("Who may answer", before.data["approver"], now.approver),
+        (
+            "Who may not",
+            ", ".join(before.data.get("not_by", [])) or "nobody",
+            ", ".join(now.not_by) or "nobody",
+        ),
         ("Warnings", " ".join(before.data.get("warnings", [])) or "none", " ".join(now.warnings) or "none"),
+        ("What a lookup says", SAID_WORDS.get(before.data.get("said", ""), "nothing yet"), now.lookup_said),
     ]
     found = [(what, old, new) for what, old, new in pairs if old != new]
     return found or [("The tool", "as it was when it was asked", "defined anew, and asked again")]

@@ -16,14 +16,7 @@ from typing import Any
 
 from runs.agentfile import PROGRAMS
 from runs.models import Step, Token
-
-ROLES = ("support", "lead", "operator", "admin")
-INCLUDES = {
-    "support": {"support"},
-    "lead": {"support", "lead"},
-    "operator": {"operator"},
-    "admin": {"support", "lead", "operator", "admin"},
-}
+from runs.roles import INCLUDES
 
 
 @dataclass(frozen=True)
@@ -36,6 +29,7 @@ class Actor:
     agent: str = ""  # an agent's token may be limited to one agent
     user_id: int | None = None
     token_id: int | None = None
+    login: str = ""  # of a person
 
     @property
     def may_answer_at_all(self) -> bool:
@@ -55,7 +49,8 @@ def roles_of(user: Any) -> frozenset[str]:
 
 def person(user: Any) -> Actor:
     """A signed-in person."""
-    return Actor(user.get_full_name() or user.get_username(), roles_of(user), user_id=user.pk)
+    login = user.get_username()
+    return Actor(user.get_full_name() or login, roles_of(user), user_id=user.pk, login=login)
 
 
 def bearer(token: Token) -> Actor:
@@ -65,8 +60,9 @@ def bearer(token: Token) -> Actor:
     roles = roles_of(token.user)
     if token.scope == "approver":
         roles -= {"operator", "admin"}
-    name = token.user.get_full_name() or token.user.get_username()
-    return Actor(name, roles, token.scope, user_id=token.user_id, token_id=token.pk)
+    login = token.user.get_username()
+    name = token.user.get_full_name() or login
+    return Actor(name, roles, token.scope, user_id=token.user_id, token_id=token.pk, login=login)
 
 
 def may_see(actor: Actor) -> bool:
@@ -79,14 +75,24 @@ def may_see_agent(actor: Actor, agent: str) -> bool:
     return may_see(actor) and actor.agent in ("", agent)
 
 
+def may_plan(actor: Actor, agent: str) -> bool:
+    """Try a plan of this agent: nothing is stored and nothing is sent, so whoever may see the agent."""
+    return may_see_agent(actor, agent)
+
+
 def may_start(actor: Actor, agent: str) -> bool:
     """Start a run, propose a call: an agent's token, or a person who tries the agent out. A saga is its program's."""
     return may_see_agent(actor, agent) and actor.scope in ("agent", "person") and agent != PROGRAMS
 
 
 def may_answer(actor: Actor, step: Step) -> bool:
-    """Answer this question: the role that it asks for, and never an agent's token."""
-    return actor.may_answer_at_all and step.approver in actor.roles
+    """Answer this question: the role that it asks for, nobody who asked for the call, and never an agent's token."""
+    return actor.may_answer_at_all and step.approver in actor.roles and not asked_for(actor, step)
+
+
+def asked_for(actor: Actor, step: Step) -> bool:
+    """Whether this question needs a second pair of eyes, and theirs are the first (the rule four_eyes)."""
+    return bool({actor.name.casefold(), actor.login.casefold()} & {name.casefold() for name in step.not_by})
 
 
 def may_operate(actor: Actor) -> bool:

@@ -5,30 +5,30 @@ Every error names the file and the line. An unknown key is an error.
 
 import dataclasses
 import importlib
-from collections.abc import Iterator, Mapping
+import inspect
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
-import yaml
 from django.conf import settings
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field
 
 from runs.digest import sha256
-from runs.errors import ConfigurationError, NotFound
-from runs.selector import Phrase, PhraseError, Selector
+from runs.errors import ConfigurationError, NotFound, StalwartError
+from runs.rulebook import Rulebook
+from runs.rulebook.load import load
+from runs.selector import Ambiguous, Phrase, PhraseError, Reading, Selector, Unread, shipped
 from runs.tools import windows
-from runs.tools.registry import ATTRIBUTE, Tool, build, parse_undo
+from runs.tools.reconciling import Reconcile
+from runs.tools.registry import ATTRIBUTE, Tool, build, parse_says, parse_undo
+from runs.yamlfile import Strict, YamlFile
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
-
-
-class TaskSection(_Strict):
+class TaskSection(Strict):
     """How a task type recovers, and within which time."""
 
     recovery: Literal["resume", "resume_until_act", "compensate"] = "resume"
@@ -40,15 +40,23 @@ class TaskSection(_Strict):
         return windows.duration(self.deadline) if self.deadline else None
 
 
-class AgentSection(_Strict):
-    """One agent: the tools it may call, and what is done with a turn that was not read."""
+class AgentSection(Strict):
+    """One agent: the tools it may call, how its turns are read, and who sees a run that died.
+
+    `reconcile` names a function by its dotted path, such as shop.recovery.reconcile (docs/recovery.md). `currency`
+    is the money that a turn may name ($40, 40 dollars), and `on_unread` says what is done with a turn that was not
+    read (docs/selector.md).
+    """
 
     model: str | None = None
     tools: list[str] = Field(min_length=1)
+    reconcile: str | None = None
+    languages: list[str] = Field(default=["en"], min_length=1)
+    currency: str | None = None
     on_unread: Literal["refuse", "ask_model", "ask_person"] = "refuse"
 
 
-class AgentFile(_Strict):
+class AgentFile(Strict):
     """The whole file."""
 
     agents: dict[str, AgentSection] = Field(min_length=1)
@@ -58,6 +66,7 @@ class AgentFile(_Strict):
     rollback: Literal["ordered", "best_effort"] = "ordered"
     keys: Literal["step", "action"] = "step"
     confirm: Literal["step", "plan"] = "step"
+    subject: str = ""  # the argument that says what a run is about, such as the order
     tasks: dict[str, TaskSection] = Field(default_factory=dict)
 
 
@@ -70,20 +79,54 @@ class AgentSpec:
     file: AgentFile
     catalogue: Mapping[str, Tool]
     tools: Mapping[str, Tool] = field(default_factory=dict)
+    reconcile: Reconcile | None = None  # sees a run whose worker died, before anything else is decided
+    rulebook: Rulebook = field(default_factory=Rulebook)
 
     @cached_property
     def selector(self) -> Selector:
         """Reads a turn into this agent's calls."""
-        return Selector(Phrase(tool.name, says) for tool in self.tools.values() for says in tool.says)
+        section = self.file.agents[self.name]
+        return Selector(self.phrases, section.languages, section.currency)
+
+    @property
+    def phrases(self) -> list[Phrase]:
+        """How a turn asks for its tools, in its languages."""
+        return [
+            Phrase(tool.name, says, language)
+            for tool in self.tools.values()
+            for language in self.file.agents[self.name].languages
+            for says in tool.says.get(language, ())
+        ]
+
+    def read(self, turn: str) -> Reading:
+        """The calls that a turn asks for. Where no phrase reads a part of it, `on_unread` says who is asked.
+
+        A turn that can be read in two ways is for the person who wrote it, whatever `on_unread` says. Raises Unread.
+        """
+        try:
+            return self.selector.read(turn)
+        except Unread as refusal:
+            ask = ON_UNREAD.get(self.file.agents[self.name].on_unread)
+            if ask is None or isinstance(refusal, Ambiguous) or not refusal.parts:
+                raise
+            return ask(self, turn, refusal)
 
     @cached_property
     def rule_version(self) -> str:
         """12 hex digits that name the policy under which a call is checked."""
-        tools = sorted((tool.name, tool.fingerprint) for tool in self.tools.values())
-        return sha256({"policy": self.file.model_dump(mode="json"), "tools": [list(pair) for pair in tools]})[
-            :12
-        ]
+        tools = sorted([tool.name, tool.fingerprint] for tool in self.tools.values())
+        policy = self.file.model_dump(mode="json")
+        return sha256({"policy": policy, "tools": tools, "rules": self.rulebook.digest})[:12]
 
+
+NO_FILE = AgentFile.model_construct(agents={}, tools=[])
+# Who else may read a turn: `on_unread` -> a function that returns the whole turn's calls, or raises the refusal. What
+# has nobody here is refused when the file is loaded, so that no file asks for what will not happen.
+ON_UNREAD: dict[str, Callable[[AgentSpec, str, Unread], Reading]] = {}
+NOBODY = {
+    "ask_model": "on_unread: ask_model needs the extra `models`, which is not installed; install it, or write refuse",
+    "ask_person": "on_unread: ask_person has not shipped yet; write refuse, and a turn that is not read stores nothing",
+}
 
 PROGRAMS = "saga"  # as whom programs that are no agents run (runs/programs.py); nobody else starts its runs
 _known: dict[str, AgentSpec] = {}
@@ -99,6 +142,14 @@ def agent(name: str) -> AgentSpec:
             f"There is no agent called {name!r}; there are: {', '.join(sorted(agents())) or 'none'}."
         )
     return found
+
+
+def spec_of(name: str) -> AgentSpec:
+    """The agent of this name; where it is gone or does not load, one without tools, so that its runs can be read."""
+    try:
+        return agent(name)
+    except StalwartError:
+        return AgentSpec(name, Path(), NO_FILE, {})
 
 
 def agents() -> Mapping[str, AgentSpec]:
@@ -132,45 +183,82 @@ def register(path: Path | str) -> list[AgentSpec]:
 
 def read(path: Path) -> list[AgentSpec]:
     """The agents of one file. Raises ConfigurationError with the file and the line."""
-    document = _Document(path)
-    try:
-        file = AgentFile.model_validate(document.data)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        said = "unknown key" if first["type"] == "extra_forbidden" else first["msg"]
-        raise document.error(
-            first["loc"], f"{'.'.join(str(part) for part in first['loc'])}: {said}"
-        ) from None
-    _refuse_rules(document, file)
+    document = YamlFile(path)
+    file = document.parse(AgentFile)
     catalogue = _catalogue(document, file)
-    return [_spec(document, file, catalogue, name, section) for name, section in file.agents.items()]
+    rulebook = _rulebook(document, file, catalogue)
+    return [_spec(document, file, catalogue, rulebook, name) for name in file.agents]
 
 
-def _refuse_rules(document: "_Document", file: AgentFile) -> None:
-    """A rule that would not be carried out is worse than none: until rules are, a rulebook must be empty."""
-    if file.rulebook and _Document(document.path.parent / file.rulebook).data:
-        raise document.error(("rulebook",), f"{file.rulebook} holds rules, and this version carries none out")
+def _rulebook(document: YamlFile, file: AgentFile, catalogue: Mapping[str, Tool]) -> Rulebook:
+    if file.rulebook is None:
+        return Rulebook()
+    return load(document.path.parent / file.rulebook, catalogue, file.tasks)
 
 
 def _spec(
-    document: "_Document", file: AgentFile, catalogue: Mapping[str, Tool], name: str, section: AgentSection
+    document: YamlFile, file: AgentFile, catalogue: Mapping[str, Tool], rulebook: Rulebook, name: str
 ) -> AgentSpec:
+    section = file.agents[name]
     for index, tool in enumerate(section.tools):
         if tool not in catalogue:
             loc = ("agents", name, "tools", index)
             raise document.error(
                 loc, f"agent {name}: there is no tool called {tool}; is its module under tools:?"
             )
+    _refuse_what_is_not_there(document, name, section)
     tools = {tool: catalogue[tool] for tool in section.tools}
-    spec = AgentSpec(name, document.path.resolve(), file, catalogue, tools)
+    reconcile = _reconcile(document, name, section.reconcile)
+    spec = AgentSpec(name, document.path.resolve(), file, catalogue, tools, reconcile, rulebook)
     try:
         _ = spec.selector
     except PhraseError as error:
         raise document.error(("agents", name), f"agent {name}: {error}") from None
+    except ConfigurationError as error:
+        raise document.error(("agents", name, "currency"), f"agent {name}: {error}") from None
+    for index, language in enumerate(section.languages):
+        if spec.phrases and not any(phrase.language == language for phrase in spec.phrases):
+            loc = ("agents", name, "languages", index)
+            raise document.error(
+                loc, f"agent {name}: none of its tools says how it is asked for in {language!r}"
+            )
     return spec
 
 
-def _catalogue(document: "_Document", file: AgentFile) -> dict[str, Tool]:
+def _reconcile(document: YamlFile, name: str, path: str | None) -> Reconcile | None:
+    """The function behind a dotted path: it takes one argument, and is not a coroutine."""
+    if path is None:
+        return None
+    loc = ("agents", name, "reconcile")
+    module, _, attribute = path.rpartition(".")
+    if not module:
+        raise document.error(loc, f"reconcile: {path} is no dotted path, such as shop.recovery.reconcile")
+    function = getattr(_import(document, loc, module), attribute, None)
+    if not callable(function) or inspect.iscoroutinefunction(function):
+        raise document.error(loc, f"reconcile: {path} is no function (or an async one)")
+    try:
+        inspect.signature(function).bind(None)
+    except (TypeError, ValueError):
+        raise document.error(loc, f"reconcile: {path} must take one argument, the run") from None
+    return cast(Reconcile, function)
+
+
+def _refuse_what_is_not_there(document: YamlFile, name: str, section: AgentSection) -> None:
+    """A language, or somebody to ask, that has not shipped."""
+    for index, language in enumerate(section.languages):
+        loc = ("agents", name, "languages", index)
+        if language not in shipped():
+            known = ", ".join(shipped())
+            raise document.error(
+                loc, f"agent {name}: the language {language!r} has not shipped; these have: {known}"
+            )
+        if language in section.languages[:index]:
+            raise document.error(loc, f"agent {name}: the language {language!r} is there twice")
+    if section.on_unread != "refuse" and section.on_unread not in ON_UNREAD:
+        raise document.error(("agents", name, "on_unread"), f"agent {name}: {NOBODY[section.on_unread]}")
+
+
+def _catalogue(document: YamlFile, file: AgentFile) -> dict[str, Tool]:
     catalogue: dict[str, Tool] = {}
     for index, item in enumerate(file.tools):
         loc = ("tools", index)
@@ -193,7 +281,7 @@ def _catalogue(document: "_Document", file: AgentFile) -> dict[str, Tool]:
     return catalogue
 
 
-def _check_window(document: "_Document", catalogue: Mapping[str, Tool], tool: Tool) -> None:
+def _check_window(document: YamlFile, catalogue: Mapping[str, Tool], tool: Tool) -> None:
     said = tool.reversible_until
     if said and not windows.is_well_formed(said):
         raise document.error(
@@ -207,11 +295,14 @@ def _check_window(document: "_Document", catalogue: Mapping[str, Tool], tool: To
         )
 
 
-def _import(document: "_Document", loc: tuple[Any, ...], name: Any) -> ModuleType:
+def _import(document: YamlFile, loc: tuple[Any, ...], name: Any) -> ModuleType:
     try:
         return importlib.import_module(str(name))
     except ImportError as error:
         raise document.error(loc, f"the module {name} cannot be imported ({error})") from None
+    except Exception as error:
+        said = f"the module {name} fails when it is imported ({type(error).__name__}: {error})"
+        raise document.error(loc, said) from error
 
 
 def _tools_of(module: ModuleType) -> Iterator[Tool]:
@@ -222,7 +313,7 @@ def _tools_of(module: ModuleType) -> Iterator[Tool]:
 
 
 def _override(
-    document: "_Document", loc: tuple[Any, ...], catalogue: Mapping[str, Tool], name: str, value: Any
+    document: YamlFile, loc: tuple[Any, ...], catalogue: Mapping[str, Tool], name: str, value: Any
 ) -> Tool:
     if name not in catalogue:
         raise document.error(loc, f"there is no tool called {name} above this line")
@@ -241,48 +332,5 @@ def _override(
     if "undo" in changes:
         changes["undo"] = parse_undo(name, changes["undo"])
     if "says" in changes:
-        changes["says"] = (changes["says"],) if isinstance(changes["says"], str) else tuple(changes["says"])
+        changes["says"] = parse_says(name, changes["says"])
     return build(catalogue[name], changes)
-
-
-class _Document:
-    """A YAML file that knows on which line each of its keys stands."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        try:
-            text = path.read_text(encoding="utf-8")
-            self._root = yaml.compose(text, Loader=yaml.SafeLoader)
-            self.data = yaml.safe_load(text)
-        except OSError as error:
-            raise ConfigurationError(f"{path}: cannot be read ({error.strerror}).") from None
-        except (yaml.YAMLError, UnicodeDecodeError) as error:
-            mark = getattr(error, "problem_mark", None)
-            line = f":{mark.line + 1}" if mark else ""
-            raise ConfigurationError(
-                f"{path}{line}: not valid YAML ({getattr(error, 'problem', error)})."
-            ) from None
-
-    def error(self, loc: tuple[Any, ...], message: str) -> ConfigurationError:
-        """An error at the place `loc` of the document, or at the nearest place above it."""
-        return ConfigurationError(f"{self.path}:{self._line(loc)}: {message.rstrip('.')}.")
-
-    def _line(self, loc: tuple[Any, ...]) -> int:
-        node, line = self._root, 1
-        for part in loc:
-            found = _child(node, part)
-            if found is None:
-                break
-            line, node = found
-        return line
-
-
-def _child(node: Any, part: Any) -> tuple[int, Any] | None:
-    if isinstance(node, yaml.MappingNode):
-        for key, value in node.value:
-            if key.value == str(part):
-                return key.start_mark.line + 1, value
-    if isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
-        child = node.value[part]
-        return child.start_mark.line + 1, child
-    return None

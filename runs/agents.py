@@ -40,7 +40,7 @@ class Agent:
         return cls(name or next(iter(specs)))
 
     def chat(self, turn: str, user: str, *, faults: dict[str, str] | None = None) -> Reply:
-        """One turn of this user. Raises NotRead, ThreadBusy, BadInput; then nothing was done."""
+        """One turn of this user. Raises NotRead, TurnAmbiguous, ThreadBusy, BadInput; then nothing was done."""
         services.read_turn(agent(self.name), turn)  # a turn that is not read leaves nothing behind
         thread = self._thread(user) or services.start_thread(self._actor(), self.name, user)
         run = services.start(self._actor(), thread, services.RunRequest(text=turn, faults=faults))
@@ -49,7 +49,8 @@ class Agent:
     def confirm(self, user: str, answer: str, *, by: str = "", data: dict[str, Any] | None = None) -> Reply:
         """Answer what this user's conversation waits for. Raises NotFound where it waits for nothing."""
         thread = self._thread(user)
-        step = Step.objects.asking().filter(thread=thread).order_by("number").first()
+        # The newest run first: what is still asked of one that has ended can wait.
+        step = Step.objects.asking().filter(thread=thread).order_by("-run_id", "number").first()
         if thread is None or step is None:
             raise NotFound(f"The conversation of {user} waits for nothing.")
         person = Actor(by or user, frozenset({"support", "lead", "operator"}))

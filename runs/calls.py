@@ -12,15 +12,17 @@ from django.conf import settings
 from runs import faults, ledger, outcomes
 from runs.agentfile import AgentSpec
 from runs.endings import open_ticket
-from runs.loading import lookup_of, step_view
+from runs.loading import lookup_named, step_view
 from runs.models import Attempt, Step
 from runs.moves import after_move
+from runs.parking import look_pause, reword
 from runs.states import StepState
 from runs.tools.dispatch import Outcome, dispatch
 from runs.tools.lookups import Answer, look_up
 from runs.tools.registry import Call, Tool
 from runs.tools.windows import Window, ask_until_when
-from runs.transitions import Held, change, record
+from runs.transitions import Held, by_lookup, change, record
+from runs.view import StepView
 
 
 @dataclass
@@ -68,17 +70,28 @@ class Looking:
         step = held.step(self.step)
         view = step_view(held, step, spec)
         # The time before the lookup: what it did not see may have landed while it was under way.
-        changes = outcomes.looked_up(view, self.answer.said, self.asked_at, pause(view.lookups + 1))
-        said = (
-            {"said": self.answer.said, "error": self.answer.error}
-            if self.answer.error
-            else {"said": self.answer.said}
-        )
+        changes = outcomes.looked_up(view, self.answer.said, self.asked_at, _pause_after_look(view))
+        said = {"said": self.answer.said} | ({"error": self.answer.error} if self.answer.error else {})
         record(held, "step.looked_up", step, data=said)
         if step.state == StepState.NOT_PERFORMED and changes.get("state") is StepState.PERFORMED:
             open_ticket(held, "late_outcome")
-        ledger.apply(held, step, changes, result=self.answer.result)
+        data = by_lookup(step)
+        if view.answer and changes.get("state"):
+            data = _overrule(held, step)
+        ledger.apply(held, step, changes, result=self.answer.result, data=data)
         after_move(held, step)
+        reword(held, step, spec)
+
+
+def _overrule(held: Held, step: Step) -> dict[str, Any]:
+    """A person answered while it was looked up, and nothing was done on their word yet: the lookup settles it."""
+    data = {"settled_by": "lookup", "instead_of": step.answer, "answered_by": step.answered_by}
+    change(held, step, answered_by="", answer_data=None)
+    return data
+
+
+def _pause_after_look(step: StepView) -> timedelta:
+    return look_pause(step.lookups + 1) if step.state is StepState.UNKNOWN else pause(step.lookups + 1)
 
 
 @dataclass
@@ -108,13 +121,10 @@ class Timing:
             change(held, step, closes_at=step.closes_at if answer.said == "failed" else answer.until)
 
 
-Job = Sending | Looking | Timing
-
-
 def send(held: Held, step: Step, spec: AgentSpec) -> Sending:
     faults.reach("before-intent", step.tool)
     tool, ruling = spec.catalogue[step.tool], held.rulings.pop(step.number)
-    attempt = ledger.intend(held, step, step_view(held, step, spec), tool, ruling.version)
+    attempt = ledger.intend(held, step, step_view(held, step, spec), tool, ruling)
     return Sending(step.number, attempt, tool, step.args, call_of(held, step, tool))
 
 
@@ -125,7 +135,7 @@ def look(held: Held, step: Step, spec: AgentSpec) -> Looking | Timing:
         asked = spec.catalogue[tool.reversible_until]
         call = replace(call_of(held, step, tool), fault=held.run.faults.get(asked.name, ""))
         return Timing(step.number, asked, call, asked_at=held.now)
-    asked = spec.catalogue[lookup_of(step, tool, spec)]
+    asked = spec.catalogue[lookup_named(step, tool, spec)]
     return Looking(step.number, asked, call_of(held, step, tool or asked), asked_at=held.now)
 
 

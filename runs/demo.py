@@ -2,7 +2,7 @@
 
 from django.contrib.auth.models import Group, User
 
-from runs.access import ROLES
+from runs.roles import ROLES
 
 LOGINS = [
     ("ana", "support", "Ana Ferreira"),
@@ -16,7 +16,7 @@ PASSWORD = "practice"  # of every demo login; this command is refused where faul
 
 def make_logins() -> None:
     """Make the demo people, each with their role; those that exist keep what they have."""
-    groups = {role: Group.objects.get_or_create(name=role)[0] for role in ROLES}
+    groups: dict[str, Group] = {role: Group.objects.get_or_create(name=role)[0] for role in ROLES}
     for name, role, full_name in LOGINS:
         first, _, last = full_name.partition(" ")
         admin = role == "admin"

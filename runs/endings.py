@@ -8,6 +8,7 @@ from django.conf import settings
 from runs import rewind
 from runs.actions import HandOver, RollBack, Wait
 from runs.agentfile import AgentSpec
+from runs.loading import is_halted
 from runs.models import Message, Step
 from runs.moves import cancel_stuck, cancel_unsent
 from runs.queue import nudge
@@ -17,6 +18,8 @@ from runs.transitions import Held, change, move_run, record
 
 # Why a run was handed over, where the ticket has another word for it than the stop.
 REASONS = {"died": "run_died_mid_sequence"}
+# Nobody holds it, and it got on: what was counted against it is forgotten (runs/mishaps.py).
+FREE = {"lease_owner": "", "lease_expires_at": None, "failures": 0, "trouble": ""}
 
 
 def stop(held: Held, action: RollBack | HandOver) -> None:
@@ -51,32 +54,44 @@ def release(held: Held, wait: Wait) -> None:
     }.get(wait.on)
     if state and state != held.run.state:
         move_run(held, state)
+    for step in held.steps:
+        if step.look_asked_at:
+            change(
+                held, step, look_asked_at=None
+            )  # what could be looked up has been; its tool has no lookup now
     seen = held.run.cancel_requested_at is not None
     due = wait.until or (held.now + timedelta(seconds=settings.RETRY_SECONDS) if wait.on == "time" else None)
-    change(held, held.run, lease_owner="", lease_expires_at=None, due_at=due, cancel_seen=seen)
+    change(held, held.run, due_at=due, cancel_seen=seen, **FREE)
 
 
 def let_go(held: Held) -> None:
     """The call in flight is recorded, and whoever is free goes on: this process stops, or its turn is over."""
     if held.run.state == RunState.RUNNING:
         move_run(held, RunState.READY, why="given back")
-    change(held, held.run, lease_owner="", lease_expires_at=None, due_at=None)
+    change(held, held.run, due_at=None, **FREE)
     nudge(held.run.pk)
 
 
 def finish(held: Held, state: RunState, spec: AgentSpec) -> None:
     """End the run with its one reply."""
     cancel_stuck(held)
-    text = reply(held.run, held.steps, spec, state, held.now)
-    summary = held.run.rewound_at is not None
-    Message.objects.create(thread=held.run.thread, run=held.run, role="agent", text=text, summary=summary)
+    if is_halted(held.run):
+        cancel_unsent(held)  # its agent may have proposed more, while what was in flight was settled
     if state is RunState.ABANDONED:
         rewind.refuse(held, spec)
     if state in (RunState.HANDED_OVER, RunState.ABANDONED):
         kind = held.run.stop["kind"] if held.run.stop else ""
         open_ticket(held, "undo_stuck" if state is RunState.ABANDONED else REASONS.get(kind, kind))
+    close(held, state, spec)
+
+
+def close(held: Held, state: RunState, spec: AgentSpec) -> None:
+    """Say the one reply, and let the run go for good."""
+    text = reply(held.run, held.steps, spec, state, held.now)
+    summary = held.run.rewound_at is not None
+    Message.objects.create(thread=held.run.thread, run=held.run, role="agent", text=text, summary=summary)
     move_run(held, state)
-    change(held, held.run, lease_owner="", lease_expires_at=None, due_at=None, undo_requested_at=None)
+    change(held, held.run, due_at=None, undo_requested_at=None, **FREE)
 
 
 def open_ticket(held: Held, reason: str) -> None:

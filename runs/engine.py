@@ -21,7 +21,7 @@ from typing import TypeVar
 from django.conf import settings
 from django.db import InterfaceError, OperationalError, connection, transaction
 
-from runs import draining, faults, heartbeat, ledger, outcomes, rewind
+from runs import draining, faults, heartbeat, mishaps, rewind
 from runs.actions import (
     Action,
     Ask,
@@ -36,20 +36,24 @@ from runs.actions import (
     Undo,
     Wait,
 )
-from runs.agentfile import AgentSpec, TaskSection, agent
-from runs.calls import Job, Sending, look, send
+from runs.agentfile import AgentSpec
+from runs.calls import Looking, Sending, Timing, look, send
 from runs.endings import finish, let_go, release, stop
-from runs.errors import LeaseLost
+from runs.errors import HeldUp, LeaseLost
 from runs.late import absorb_late, record_late
-from runs.loading import load_steps, run_view, step_view
+from runs.loading import load_steps, run_view
+from runs.mishaps import CountFirst, agent_of, refuse_uncounted
 from runs.moves import add_undo, check_step, revive_undos, settle
-from runs.next_action import gives_up, next_action
+from runs.next_action import next_action
 from runs.parking import ask
-from runs.states import RUN_BACKWARD, RunState, StepState
-from runs.transitions import Held, Overtaken, change, claim, flush, move_run, observe, record
+from runs.states import RunState
+from runs.takeover import Reconciling, owed, take_over
+from runs.transitions import Held, Overtaken, change, claim, flush, move_run, observe
 
 T = TypeVar("T")
+Job = Sending | Looking | Timing | Reconciling
 OUTAGE_SECONDS = 60  # for how long a database that went away is waited for
+OUTAGES = 5  # in a row; more are none
 
 
 @functools.cache
@@ -65,7 +69,8 @@ def advance(run_id: int, owner: str = "") -> bool:
     """Carry a run as far as it goes now. False where a live worker holds it, or there is nothing to do.
 
     What a call did is written down even where the lease was lost meanwhile: as late. A database that goes away
-    while the outcome of a call is not written down yet is waited for.
+    while the outcome of a call is not written down yet is waited for. Raises HeldUp where a commit failed: the run
+    is given back, and tried again after a while (runs/mishaps.py).
     """
     owner = owner or worker_name()
     with heartbeat.holding(run_id, owner):
@@ -79,20 +84,34 @@ def carry_on(held: Held) -> bool:
 
 def _loop(run_id: int, owner: str, held: Held | None = None) -> bool:
     job: Job | None = None
+    counted, outages = False, 0
     turn_ends = time.monotonic() + settings.TURN_SECONDS
     while True:
         done = job
         try:
-            held, job = _commit(run_id, owner, held, job, go_on=time.monotonic() < turn_ends)
+            go_on = time.monotonic() < turn_ends
+            held, job = _commit(run_id, owner, held, job, go_on=go_on, counted=counted)
         except LeaseLost:
             if isinstance(job, Sending):
                 record_late(job)
             return False
-        except (OperationalError, InterfaceError):
-            if held is None or job is None:
-                raise  # nothing is known that the rows do not say
-            job = _after_outage(held, job)
+        except CountFirst:
+            counted = mishaps.count(run_id)
+            if not counted:
+                return False
             continue
+        except Exception as error:
+            outages += 1
+            if held and job and outages <= OUTAGES and isinstance(error, OperationalError | InterfaceError):
+                job = _after_outage(held, job)
+                continue
+            if isinstance(job, Sending):
+                record_late(job)
+            mishaps.note(run_id, owner, error, claimed=held is not None, counted=counted)
+            raise HeldUp(
+                f"R-{run_id} is held up, and is tried again by itself: {type(error).__name__}"
+            ) from error
+        outages = 0
         if done:
             faults.reach("after-outcome", done.call.tool)
         if job is None:
@@ -129,17 +148,17 @@ def _forget(held: Held, job: Job | None) -> None:
 
 
 def _commit(
-    run_id: int, owner: str, held: Held | None, job: Job | None, *, go_on: bool
+    run_id: int, owner: str, held: Held | None, job: Job | None, *, go_on: bool, counted: bool
 ) -> tuple[Held | None, Job | None]:
     """The one transaction between two calls; the first one claims the run."""
     follows = functools.partial(_what_follows, go_on=go_on)
     if held is not None:
         return held, commit(held, follows, job)
     with transaction.atomic():
-        held = _take(run_id, owner)
+        held = _take(run_id, owner, counted=counted)
         if held is None:
             return None, None
-        job = follows(held, agent(held.run.thread.agent))
+        job = follows(held, agent_of(held))
         flush(held)
     return held, job
 
@@ -149,14 +168,15 @@ def commit(held: Held, write: Callable[[Held, AgentSpec], T], job: Job | None = 
 
     Where somebody else wrote meanwhile, it leaves nothing, and is made again on the rows as they are now.
     """
-    spec = agent(held.run.thread.agent)
     while True:
         try:
             if observe(held) or held.unsure:
-                _read_again(held, spec)
+                _read_again(held, agent_of(held))
+            spec = agent_of(held)
             with transaction.atomic():
                 if job:
                     job.record(held, spec)
+                    mishaps.over(held)
                 written = write(held, spec)
                 flush(held)
             return written
@@ -174,39 +194,23 @@ def _what_follows(held: Held, spec: AgentSpec, *, go_on: bool) -> Job | None:
     return _decide(held, spec)
 
 
-def _take(run_id: int, owner: str) -> Held | None:
+def _take(run_id: int, owner: str, *, counted: bool) -> Held | None:
     """Claim and load; what is found in flight is in doubt, and the record says so."""
     held = claim(run_id, owner)
     if held is None:
         return None
+    if not counted:
+        refuse_uncounted(held)
     if held.taken_from:
         faults.reach("take-over")
+    if held.run.nudges:
+        change(held, held.run, nudges=0)
     held.take(load_steps(held))
-    spec = agent(held.run.thread.agent)
+    spec = agent_of(held)
     if held.run.late:
         absorb_late(held, spec)
-    interrupt(held, spec)
-    if held.taken_from:
-        _consider_giving_up(held, spec)
+    take_over(held, spec)
     return held
-
-
-def interrupt(held: Held, spec: AgentSpec) -> None:
-    """What is found in flight, and nobody waits for its answer any more, is in doubt."""
-    for step in held.steps:
-        if step.state == StepState.SENT and not step.doubt:
-            found = {"found": step.state, "owner": held.taken_from}
-            record(held, "step.interrupted", step, data=found)
-            ledger.apply(held, step, outcomes.interrupted(step_view(held, step, spec)))
-
-
-def _consider_giving_up(held: Held, spec: AgentSpec) -> None:
-    """The run's worker died: its task says whether it is resumed, or undone and handed over."""
-    run, task = held.run, spec.file.tasks.get(held.run.task, TaskSection())
-    overdue = run.deadline_at is not None and held.now > run.deadline_at
-    if run.state not in RUN_BACKWARD and gives_up(run_view(held, spec), task.recovery, overdue=overdue):
-        change(held, run, gave_up=True)
-        record(held, "run.gave_up", data={"recovery": task.recovery, "overdue": overdue})
 
 
 def _read_again(held: Held, spec: AgentSpec) -> None:
@@ -222,6 +226,8 @@ def _read_again(held: Held, spec: AgentSpec) -> None:
 
 def _decide(held: Held, spec: AgentSpec) -> Job | None:
     """Record what follows, until something must be done outside; None where the run is released."""
+    if question := owed(held, spec):
+        return question
     while True:
         action = next_action(run_view(held, spec))
         if not isinstance(action, Wait | RollBack | HandOver):
@@ -267,7 +273,9 @@ def _record(held: Held, action: Action, spec: AgentSpec) -> None:
 
 
 def _wake(held: Held) -> None:
-    """A parked or open run moves again."""
+    """A parked or open run moves again, and the time that it waited for is over."""
+    if held.run.due_at:
+        change(held, held.run, due_at=None)
     if held.run.state in (RunState.WAITING, RunState.OPEN, RunState.READY):
         move_run(held, RunState.RUNNING)
     elif held.run.state == RunState.STUCK:

@@ -6,6 +6,9 @@
     │   ├── Unavailable            it never got there; no effect; may be sent again
     │   └── InDoubt                the effect may have happened
     ├── ConfigurationError         an agent file or a tool is wrong: file, line, what to do
+    ├── AgentGone                  this process does not know the agent of a run, or cannot load it
+    ├── Damaged                    a row of a run does not decode
+    ├── HeldUp                     a run cannot be carried on now, and is tried again by itself
     ├── SagaError                  a program's saga (runs/saga.py)
     │   ├── SagaStopped            it takes no more steps
     │   ├── UndoNotBound           a step took effect, and nothing undoes it
@@ -59,6 +62,18 @@ class InDoubt(ToolError):
 
 class ConfigurationError(StalwartError):
     """The configuration is wrong; the message names the file, the line and what to do."""
+
+
+class AgentGone(StalwartError):
+    """The agent of this run is not known here; deploy its agent file to the workers."""
+
+
+class Damaged(StalwartError):
+    """A row of this run does not decode; it is left as it is."""
+
+
+class HeldUp(StalwartError):
+    """The run cannot be carried on now; it is tried again by itself."""
 
 
 class SagaError(StalwartError):
@@ -119,6 +134,17 @@ class NotRead(BadInput):
 
     type = "turn-not-read"
     title = "The turn was not read"
+
+
+class TurnAmbiguous(NotRead):
+    """The turn can be read in more than one way; nothing was done. Send one of the readings.
+
+    `extra["readings"]`: [{text: a turn that reads in that way alone, calls: [{tool, args, text}]}]; none where there
+    are more than anybody can choose from.
+    """
+
+    type = "turn-ambiguous"
+    title = "The turn can be read in more than one way"
 
 
 class KeyReused(BadInput):

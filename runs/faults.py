@@ -1,7 +1,8 @@
 """Fault points: where a practice process can be made to die, hard, to see what is left.
 
 `STALWART_FAULT_POINT=after-intent:update_crm` arms one point of this process; `:exit` at the end makes it
-`os._exit(137)` instead of SIGKILL. The tool may be left out: any. Refused outside practice.
+`os._exit(137)` instead of SIGKILL. The tool may be left out: any. An agent's `reconcile` function is a call of that
+name. Refused outside practice.
 
 | point | the process dies |
 | --- | --- |

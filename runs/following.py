@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from runs import workers
 from runs.engine import advance
+from runs.errors import HeldUp
 from runs.models import Run
 from runs.states import RUN_ENDS, RunState
 
@@ -49,6 +50,7 @@ def reply_of(run_id: int) -> Reply:
 def follow(run_id: int, *, alone: bool = False, before_acting: Callable[[], object] = lambda: None) -> Reply:
     """Wait until nothing more can happen to the run by itself; where no worker is alive, carry it out here.
 
+    Raises HeldUp where it cannot be carried on now (runs/mishaps.py).
     `alone`: no worker can be alive, whatever the table of workers says. `before_acting` is called before this
     process sends anything.
     """
@@ -61,6 +63,8 @@ def follow(run_id: int, *, alone: bool = False, before_acting: Callable[[], obje
             before_acting()
             advance(run_id)
             continue
+        elif held_up := Run.objects.exclude(trouble="").filter(pk=run_id).first():
+            raise HeldUp(f"{held_up.name} is held up, and is tried again by itself: {held_up.trouble}.")
         time.sleep(POLL_SECONDS)
 
 

@@ -12,11 +12,11 @@ from typing import Any
 from django.utils import timezone
 from pydantic import BaseModel
 
-from runs.agentfile import AgentSpec, agent
+from runs.agentfile import AgentSpec, spec_of
 from runs.loading import closes_at, undo_named, undoable
 from runs.models import Run, Step
 from runs.replies import sentence
-from runs.states import StepState
+from runs.states import IN_FLIGHT, StepState
 from runs.tools import windows
 from runs.tools.registry import Tool
 
@@ -52,7 +52,7 @@ class Parts:
 def ticket(run: Run) -> dict[str, Any]:
     """The ticket as JSON values: text, lists of objects, true, false. Times are those of the site's zone."""
     steps = run.steps.select_related("entry", "undoes").order_by("number")
-    return ticket_of(run, steps, agent(run.thread.agent))
+    return ticket_of(run, steps, spec_of(run.thread.agent))
 
 
 def parts_of(steps: Iterable[Step], spec: AgentSpec) -> Parts:
@@ -63,7 +63,7 @@ def parts_of(steps: Iterable[Step], spec: AgentSpec) -> Parts:
         done=[step for step in writes if step.state in DONE],
         not_done=[step for step in writes if step.state in NOT_DONE],
         undone=[step for step in steps if step.undoes_id and step.state in DONE],
-        unknown=[step for step in steps if step.state == StepState.UNKNOWN],
+        unknown=[step for step in steps if step.state in IN_FLIGHT],
     )
 
 

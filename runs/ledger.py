@@ -11,10 +11,11 @@ from django.conf import settings
 from runs import outcomes, rows
 from runs.digest import action_key, step_key
 from runs.models import Attempt, LedgerEntry, Step
+from runs.rulebook import Ruling
 from runs.states import EntryState, StepState
 from runs.tools.dispatch import Outcome
 from runs.tools.registry import Tool
-from runs.transitions import Held, add, change, move_entry, move_step, record
+from runs.transitions import Held, add, by_lookup, change, move_entry, move_step, record
 from runs.view import StepView
 
 ENTRY_OF_STEP = {
@@ -31,17 +32,22 @@ def timeout_of(tool: Tool) -> float:
     return tool.timeout or settings.CALL_TIMEOUT_SECONDS
 
 
-def intend(held: Held, step: Step, view: StepView, tool: Tool, rule: str) -> Attempt:
+def settle_after_of(tool: Tool) -> float:
+    """Seconds after which a sending of this tool can no longer be on the wire."""
+    return tool.settle_after or 2 * timeout_of(tool)
+
+
+def intend(held: Held, step: Step, view: StepView, tool: Tool, ruling: Ruling) -> Attempt:
     """Record that this call is about to leave: tool, arguments, key, attempt number, and what allowed it."""
-    settle_after = timedelta(seconds=tool.settle_after or 2 * timeout_of(tool))
+    settle_after = timedelta(seconds=settle_after_of(tool))
     retention = timedelta(seconds=tool.key_retention) if tool.key_retention else None
     changes = outcomes.sending(view, held.now, settle_after, retention)
     del changes["check"], changes["state"]  # the ruling was kept in memory, and is used up
     entry = _entry(held, step, tool)
     changes |= {"entry": entry, "sent_at": held.now}
-    said = {"key": entry.key, "attempt": changes["calls"], "rules": rule}
+    said = {"key": entry.key, "attempt": changes["calls"], **ruling.said(), **by_lookup(step)}
     if step.state == StepState.PROPOSED:
-        move_step(held, step, StepState.APPROVED, data={"rules": rule})
+        move_step(held, step, StepState.APPROVED, data=ruling.said())
     if step.state == StepState.SENT:
         change(held, step, **changes)
         record(held, "step.sent_again", step, data=said)

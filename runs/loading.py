@@ -4,8 +4,9 @@ from datetime import datetime
 from typing import cast
 
 from runs.agentfile import AgentSpec
-from runs.models import Step
-from runs.states import STEP_ENDS, RunState, StepState
+from runs.decoding import refuse_damage
+from runs.models import Run, Step
+from runs.states import HALTS, STEP_ENDS, RunState, StepState
 from runs.tools import windows
 from runs.tools.registry import Tool, Undo, parse_undo
 from runs.transitions import Held
@@ -13,8 +14,15 @@ from runs.view import RunView, StepView
 
 
 def load_steps(held: Held) -> list[Step]:
-    """The run's steps with their ledger entries, by number."""
-    return list(Step.objects.filter(run=held.run).select_related("entry", "undoes").order_by("number"))
+    """The run's steps with their ledger entries, by number. Raises Damaged."""
+    steps = list(Step.objects.filter(run=held.run).select_related("entry", "undoes").order_by("number"))
+    refuse_damage(held.run, steps)
+    return steps
+
+
+def is_halted(run: Run) -> bool:
+    """It ends, or ended, `failed` with a ticket, and nothing is undone by itself."""
+    return run.stop is not None and run.stop.get("kind") in HALTS
 
 
 def run_view(held: Held, spec: AgentSpec) -> RunView:
@@ -33,6 +41,7 @@ def run_view(held: Held, spec: AgentSpec) -> RunView:
         undo_requested=run.undo_requested_at is not None,
         rewound=run.rewound_at is not None,
         gave_up=run.gave_up,
+        halted=is_halted(run),
         settled=held.settled,
     )
 
@@ -66,13 +75,14 @@ def _step_view(held: Held, step: Step, spec: AgentSpec) -> StepView:
         undo=undo_of(step, tool, spec),
         undoes=step.undoes.number if step.undoes else None,
         retry_safe=tool is not None and tool.retry_safe,
-        lookup=bool(lookup_of(step, tool, spec)),
+        lookup=bool(lookup_named(step, tool, spec)),
         check=ruling.verdict if ruling else "",
         calls=step.calls,
         budget=step.budget,
         doubt=step.doubt,
         said=step.said,
         lookups=step.lookups,
+        look_asked_at=step.look_asked_at,
         settles_at=step.settles_at,
         resend_until=step.resend_until,
         due_at=step.due_at,
@@ -114,17 +124,22 @@ def undo_named(step: Step, tool: Tool | None) -> Undo | None:
     return tool.undo if tool else None
 
 
-def lookup_of(step: Step, tool: Tool | None, spec: AgentSpec) -> str:
-    """The tool that says what became of a call of this step; '' where none does, or it is not to be had here."""
-    said = step.named["lookup"] if step.named else tool.lookup if tool else None
-    return said if said and said in spec.catalogue else ""
-
-
 def undoable(step: Step, spec: AgentSpec, now: datetime) -> str:
     """The tool that would undo this step now; '' where none can, or no longer can."""
     tool = spec.catalogue.get(step.tool)
     closed = closes_at(step, tool)
     return "" if closed and now >= closed else undo_of(step, tool, spec)
+
+
+def lookup_named(step: Step, tool: Tool | None, spec: AgentSpec) -> str:
+    """The tool that says what became of a call of this step; '' where none does, or it is not to be had here."""
+    said = step.named["lookup"] if step.named else tool.lookup if tool else None
+    return said if said and said in spec.catalogue else ""
+
+
+def lookup_of(step: Step, tool: Tool | None, spec: AgentSpec) -> str:
+    """The tool that says what became of a step whose outcome is asked about; '' where none can."""
+    return lookup_named(step, tool, spec) if step.asks == "outcome" else ""
 
 
 def _move_settled(held: Held) -> None:

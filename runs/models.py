@@ -11,10 +11,12 @@ from typing import ClassVar
 
 import pgtrigger
 from django.conf import settings
+from django.contrib.postgres.indexes import BrinIndex
 from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Now
 
+from runs.fields import ListField, ObjectField
 from runs.states import PARKED, RUN_BACKWARD, RUN_ENDS, RUN_FORWARD, EntryState, RunState, StepState
 
 
@@ -37,7 +39,10 @@ class Thread(models.Model):
     created_at = models.DateTimeField(db_default=Now())
 
     class Meta:
-        indexes: ClassVar = [models.Index(fields=["agent", "user", "-created_at"], name="thread_of_user")]
+        indexes: ClassVar = [
+            models.Index(fields=["agent", "user", "-created_at"], name="thread_of_agent"),
+            models.Index(fields=["user"], name="thread_of_user"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.user} with {self.agent}"
@@ -54,22 +59,23 @@ class RunQuerySet(models.QuerySet["Run"]):
         """Those that no live worker holds, by the database's clock."""
         return self.filter(Q(lease_expires_at=None) | Q(lease_expires_at__lt=Now()))
 
-    def due(self) -> "RunQuerySet":
-        """Those whose time has come."""
-        return self.filter(Q(due_at=None) | Q(due_at__lte=Now()))
-
     def with_work(self) -> "RunQuerySet":
-        """Those that a worker could move now: the machine's turn, an answer, or a cancel."""
-        answered = Step.objects.filter(run=models.OuterRef("pk"), state__in=PARKED).exclude(answer="")
-        proposed = Step.objects.filter(run=models.OuterRef("pk"), state=StepState.PROPOSED)
-        machine = Q(state__in=[RunState.READY, RunState.RUNNING, RunState.ROLLING_BACK])
+        """Those that a worker could move now: the machine's turn, a lookup that is due, or what people said."""
+        steps = Step.objects.filter(run=models.OuterRef("pk"))
+        told = steps.filter(~Q(answer="") | Q(look_asked_at__isnull=False), state__in=PARKED)
+        proposed = steps.filter(state=StepState.PROPOSED)
+        due = Q(due_at__lte=Now())
+        free = due | Q(due_at=None)
+        machine = Q(state__in=[RunState.READY, RunState.RUNNING, RunState.ROLLING_BACK]) & free
         wanted = Q(state=RunState.WAITING, cancel_requested_at__isnull=False) & ~Q(cancel_seen=True)
         opened = Q(state=RunState.OPEN) & (
             models.Exists(proposed) | Q(closed_at__isnull=False) | Q(cancel_requested_at__isnull=False)
         )
         undo = Q(state__in=RUN_ENDS) & (Q(undo_requested_at__isnull=False) | Q(late=True))
-        parked = Q(state__in=[RunState.WAITING, RunState.STUCK]) & models.Exists(answered)
-        return self.unheld().due().filter(machine | wanted | opened | undo | parked)
+        asked = Q(state__in=[RunState.WAITING, *RUN_BACKWARD]) & models.Exists(told)
+        parked = Q(state__in=[RunState.WAITING, RunState.STUCK]) & due
+        not_held_up = free | Q(failures=0)
+        return self.unheld().filter(not_held_up, machine | wanted | opened | undo | asked | parked)
 
 
 class Run(models.Model):
@@ -86,13 +92,16 @@ class Run(models.Model):
     rollback = models.CharField(max_length=20, default="ordered")
     keys = models.CharField(max_length=10, default="step")
     confirm = models.CharField(max_length=10, default="step")
-    faults = models.JSONField(default=dict, blank=True)  # practice: {tool: fault}
+    faults = ObjectField(default=dict, blank=True)  # practice: {tool: fault}
     started_by = models.CharField(max_length=200, blank=True)
     opened = models.BooleanField(default=False)  # its agent proposes the calls one at a time
     closed_at = models.DateTimeField(null=True, blank=True)
-    stop = models.JSONField(null=True, blank=True)  # why it stopped: {kind, step, tool, cause, by}
+    stop = models.JSONField(null=True, blank=True)  # why it stopped: {kind, step, tool, cause, by, detail}
     due_at = models.DateTimeField(null=True, blank=True)
     nudged_at = models.DateTimeField(null=True, blank=True)
+    nudges = models.PositiveIntegerField(default=0)  # of the sweep, since somebody took it last
+    failures = models.PositiveIntegerField(default=0)  # tries in a row that got nowhere (runs/mishaps.py)
+    trouble = models.CharField(max_length=500, blank=True)  # why, in words; '' where it gets on
     lease_owner = models.CharField(max_length=120, blank=True)
     lease_expires_at = models.DateTimeField(null=True, blank=True)
     lease_epoch = models.PositiveBigIntegerField(default=0)
@@ -105,6 +114,8 @@ class Run(models.Model):
     rewound_at = models.DateTimeField(null=True, blank=True)
     deadline_at = models.DateTimeField(null=True, blank=True)  # past it, never resumed unattended
     gave_up = models.BooleanField(default=False)  # it died, and its task's recovery says undo and hand over
+    # How its worker died, until its agent's `reconcile` function has been heard: deploy | killed | lost_lease.
+    died = models.CharField(max_length=20, blank=True)
     late = models.BooleanField(default=False)  # a late outcome waits to be read
     handover_reason = models.CharField(max_length=50, blank=True)
     handover_at = models.DateTimeField(null=True, blank=True)
@@ -128,6 +139,8 @@ class Run(models.Model):
                 name="run_alive",
             ),
             models.Index(fields=["ticket"], condition=~Q(ticket=""), name="run_of_ticket"),
+            models.Index(fields=["subject"], condition=~Q(subject=""), name="run_of_subject"),
+            models.Index(fields=["state", "-id"], name="run_by_state"),
             models.Index(fields=["handover_at"], condition=Q(handover_at__isnull=False), name="handed_over"),
         ]
 
@@ -184,7 +197,7 @@ class Step(models.Model):
     thread = models.ForeignKey(Thread, models.PROTECT, related_name="steps", db_index=False)
     number = models.PositiveIntegerField()  # within the thread
     tool = models.CharField(max_length=100)
-    args = models.JSONField()
+    args = ObjectField()
     text = models.TextField(blank=True)  # the part of the turn that it came from
     # Of a program's step (runs/saga.py), what it named with it: {undo: {tool: {argument: value}}, lookup, tries}.
     named = models.JSONField(null=True, blank=True)
@@ -198,6 +211,7 @@ class Step(models.Model):
     doubt = models.CharField(max_length=20, blank=True)  # sticky: no_answer | interrupted
     said = models.CharField(max_length=20, blank=True)  # what a lookup said since the last sending
     lookups = models.PositiveSmallIntegerField(default=0)
+    look_asked_at = models.DateTimeField(null=True, blank=True)  # a person wants it looked up now
     sent_at = models.DateTimeField(null=True, blank=True)
     settles_at = models.DateTimeField(null=True, blank=True)  # from then on it can no longer be on the wire
     resend_until = models.DateTimeField(null=True, blank=True)  # the service forgets the key then
@@ -215,17 +229,18 @@ class Step(models.Model):
     asked_at = models.DateTimeField(null=True, blank=True)
     expires_at = models.DateTimeField(null=True, blank=True)
     approver = models.CharField(max_length=50, blank=True)
-    warnings = models.JSONField(default=list, blank=True)
-    covers = models.JSONField(
-        default=list, blank=True
-    )  # with `confirm: plan`: the later steps it asks about too
+    not_by = ListField(default=list, blank=True)  # four eyes: the names of those who may not answer
+    # Of whom the approval of the call was asked: {approver, not_by}. It stays when the step asks something else.
+    consent = ObjectField(default=dict, blank=True)
+    warnings = ListField(default=list, blank=True)
+    covers = ListField(default=list, blank=True)  # with `confirm: plan`: the later steps it asks about too
     question = models.TextField(blank=True)
     digest = models.CharField(max_length=64, blank=True)
     fingerprint = models.CharField(max_length=64, blank=True)  # of the tool, when it was shown for approval
     # The answer, as it was given; the row in approvals says the rest.
     answer = models.CharField(max_length=20, blank=True)
     answered_by = models.CharField(max_length=200, blank=True)
-    answer_data = models.JSONField(null=True, blank=True)
+    answer_data = ObjectField(null=True, blank=True)
     created_at = models.DateTimeField(db_default=Now())
 
     objects = StepQuerySet.as_manager()
@@ -243,6 +258,8 @@ class Step(models.Model):
             models.Index(
                 fields=["asked_at"], condition=Q(answer="", asked_at__isnull=False), name="open_questions"
             ),
+            # For caps per day. Steps are sent about in the order of their rows, and a BRIN costs a step nothing.
+            BrinIndex(fields=["sent_at"], autosummarize=True, name="sent_on_a_day"),
         ]
 
     def __str__(self) -> str:
@@ -310,7 +327,10 @@ class Event(models.Model):
 
     class Meta:
         ordering: ClassVar = ["id"]
-        indexes: ClassVar = [models.Index(fields=["run", "id"], name="events_of_run")]
+        indexes: ClassVar = [
+            models.Index(fields=["run", "id"], name="events_of_run"),
+            models.Index(fields=["at"], condition=Q(kind="step.interrupted"), name="interruptions_by_time"),
+        ]
         triggers: ClassVar = [
             pgtrigger.Protect(name="append_only", operation=pgtrigger.Update | pgtrigger.Delete),
         ]

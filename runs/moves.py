@@ -1,30 +1,34 @@
 """What the engine does to steps that needs nothing from outside: check, settle, add an undo, cancel."""
 
+from dataclasses import replace
+
 from runs import ledger, outcomes
 from runs.agentfile import AgentSpec
 from runs.loading import step_view, undo_named
 from runs.models import Step, Thread
-from runs.rulebook import Ruling, check
+from runs.rulebook import Ruling
+from runs.rulebook.check import by_rules, outright
+from runs.rulebook.record import RecordedPast, call_of
 from runs.states import UNSENT, EntryState, StepState
 from runs.tools.bindings import Unbindable, bind
 from runs.tools.registry import Tool
-from runs.transitions import ENGINE, Held, change, move_step, record
+from runs.transitions import ENGINE, Held, by_lookup, change, move_step, record
 
 
 def check_step(held: Held, step: Step, spec: AgentSpec) -> None:
-    tool = spec.catalogue.get(step.tool)
-    ruling = check(spec, tool, step)
-    if ruling.verdict != "refused" and tool is not None:
-        ruling = _done_before(held, step, tool, ruling.version) or ruling
-    if ruling.verdict == "ask" and _was_approved(step, tool):
-        ruling = Ruling("allowed", "approved", ruling.version)
+    """Rule on a step. An action that its ticket has done or is doing is not sent, so no rule is asked about it."""
+    call = call_of(step)
+    ruling = outright(spec, call) or _done_before(held, step, spec)
+    ruling = ruling or by_rules(spec, call, RecordedPast(held, step, spec))
+    if ruling.verdict == "ask" and _was_approved(step, spec.catalogue[step.tool], ruling):
+        ruling = replace(ruling, verdict="allowed", rule="approved")
     held.rulings[step.number] = ruling
     held.touch(step)
 
 
-def _done_before(held: Held, step: Step, tool: Tool, version: str) -> Ruling | None:
+def _done_before(held: Held, step: Step, spec: AgentSpec) -> Ruling | None:
     """With `keys: action`, what another run made of this very action of the ticket decides first (S4)."""
-    entry = ledger.earlier(held, step, tool)
+    entry, version = ledger.earlier(held, step, spec.catalogue[step.tool]), spec.rule_version
     if entry is None or entry.state in (EntryState.FAILED, EntryState.NOT_PERFORMED):
         return None
     if entry.state != EntryState.PERFORMED:
@@ -35,20 +39,23 @@ def _done_before(held: Held, step: Step, tool: Tool, version: str) -> Ruling | N
     return Ruling("replayed", "performed_before", version)
 
 
-def _was_approved(step: Step, tool: Tool | None) -> bool:
-    """A person approved this very call, and the tool is still the one that they were shown."""
-    moved = step.state in (StepState.APPROVED, StepState.SENT)
-    return moved and tool is not None and step.fingerprint == tool.fingerprint
+def _was_approved(step: Step, tool: Tool, ruling: Ruling) -> bool:
+    """A person approved this very call, the tool is still the one that they were shown, and the rules ask for nobody
+    else by now: an approval that was given under older rules holds only then (S3)."""
+    moved = step.state in (StepState.APPROVED, StepState.SENT, StepState.UNKNOWN)
+    same = step.fingerprint == tool.fingerprint
+    return moved and same and bool(step.consent) and ruling.is_met_by(**step.consent)
 
 
 def settle(held: Held, step: Step, state: StepState, spec: AgentSpec) -> None:
     """Move a step by the answer it carries, or by what was learnt."""
     answer, actor = step.answer, step.answered_by or ENGINE
     changes = outcomes.settled(step_view(held, step, spec), state)
-    if state is StepState.REFUSED:
-        changes["error_class"] = held.rulings[step.number].rule
+    refused = held.rulings[step.number] if state is StepState.REFUSED else None
+    if refused:
+        changes |= {"error_class": refused.rule, "error": refused.cause}
     result = (step.answer_data or {}).get("result") if answer == "happened" else None
-    data = {"answer": answer} if answer else {}
+    data = ({"answer": answer} if answer else by_lookup(step)) | (refused.said() if refused else {})
     ledger.apply(held, step, changes, result=result, data=data, actor=actor, by_hand=answer == "done_by_hand")
     if answer in ("approve", "skip"):
         _settle_covered(held, step, state, actor)

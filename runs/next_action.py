@@ -40,7 +40,10 @@ def _after_the_end(run: RunView) -> Action:
     ended_undone = run.state in (RunState.ROLLED_BACK, RunState.FAILED) or run.gave_up
     undone = run.mode == "atomic" and ended_undone
     left = any(_left_to_undo(run, step) for step in run.steps)
-    return RollBack("late") if undone and left else Wait("nothing")
+    if undone and left and not run.halted:
+        return RollBack("late")
+    answered = (step for step in run.steps if step.state is StepState.UNKNOWN and step.answer)
+    return next((_answered(step) for step in answered), Wait("nothing"))
 
 
 def gives_up(run: RunView, recovery: str, *, overdue: bool) -> bool:
@@ -53,10 +56,19 @@ def gives_up(run: RunView, recovery: str, *, overdue: bool) -> bool:
     return overdue or recovery == "compensate" or (recovery == "resume_until_act" and acted)
 
 
+def may_be_completed(run: RunView) -> bool:
+    """Whether somebody's word that a run is finished finishes it: nothing stops it, and nothing is in flight."""
+    step, last = run.current, run.last_ended
+    in_flight = step is not None and step.state in IN_FLIGHT
+    return not (run.cancelled or run.gave_up or in_flight or (last is not None and _stops(run, last)))
+
+
 def _forward(run: RunView) -> Action:
     step = run.current
     if step and step.state in IN_FLIGHT and not _undone_apart(run):
         return _in_flight(run, step)  # whatever else is wanted, a write in flight is settled first
+    if run.halted:
+        return _closing_look(run) or Finish(RunState.FAILED)
     if run.cancelled:
         return _stop(run, "cancelled", step)
     if run.gave_up:
@@ -76,7 +88,7 @@ def _forward(run: RunView) -> Action:
 
 def _undone_apart(run: RunView) -> bool:
     """Best effort: a doubt holds up its own write alone, and what was done before it is undone meanwhile."""
-    stops = run.cancelled or run.gave_up
+    stops = (run.cancelled or run.gave_up) and not run.halted
     return stops and run.mode == "atomic" and run.rollback == "best_effort"
 
 
@@ -141,7 +153,7 @@ def _too_late(run: RunView, undo: StepView, of: int) -> Action | None:
 def _in_flight(run: RunView, step: StepView) -> Action:
     """A call whose outcome is not known: never repeated and never assumed. Time alone never resolves it."""
     if step.state is StepState.UNKNOWN:
-        return _answered(step)
+        return _unknown(run, step)
     if not step.doubt:
         return Wait("call")  # it is being sent
     if step.due_at and run.now < step.due_at:
@@ -151,16 +163,32 @@ def _in_flight(run: RunView, step: StepView) -> Action:
     if step.said == "not_yet" and not _may_resend(run, step):
         waits = step.settles_at is not None and run.now < step.settles_at
         return Wait("time", step.settles_at) if waits else LookUp(step.number)
-    if _may_resend(run, step) and step.check in ("", "allowed"):
-        return Send(step.number) if step.check else Check(step.number)
+    if again := _again(run, step):
+        return again
     if step.said == "did_not_happen":
         return _did_not_happen(run, step)
     return Ask(step.number, "outcome")
 
 
+def _unknown(run: RunView, step: StepView) -> Action:
+    """A person is asked. Meanwhile so is its lookup, from time to time: what it settles needs no answer any more."""
+    if step.answer:
+        return _answered(step)
+    if not step.lookup:
+        return Wait("person")
+    if step.look_asked_at:
+        return LookUp(step.number)
+    if step.said in ("did_not_happen", "not_yet") and (again := _again(run, step)):
+        return again
+    if step.said == "did_not_happen":
+        return _did_not_happen(run, step)
+    waits = step.due_at is not None and run.now < step.due_at
+    return Wait("person", step.due_at) if waits else LookUp(step.number)
+
+
 def _stopping(run: RunView) -> bool:
     """Nothing more is sent forward."""
-    return run.cancelled or run.gave_up or run.state in RUN_BACKWARD
+    return run.cancelled or run.gave_up or run.halted or run.state in RUN_BACKWARD
 
 
 def _may_resend(run: RunView, step: StepView) -> bool:
@@ -172,20 +200,27 @@ def _may_resend(run: RunView, step: StepView) -> bool:
     return step.retry_safe or step.said in ("did_not_happen", "send_again")
 
 
+def _again(run: RunView, step: StepView) -> Action | None:
+    """Once more under its key, where that may be and the check does not object."""
+    if not _may_resend(run, step) or step.check not in ("", "allowed"):
+        return None
+    return Send(step.number) if step.check else Check(step.number)
+
+
 def _did_not_happen(run: RunView, step: StepView) -> Action:
     """Settled by a lookup, and not to be sent again."""
     if step.undoes:
         return Ask(step.number, "undo")
     if _stopping(run):
         return Settle(step.number, StepState.NOT_PERFORMED)
-    return Ask(step.number, "outcome")
+    return Wait("person") if step.state is StepState.UNKNOWN else Ask(step.number, "outcome")
 
 
 def _answered(step: StepView) -> Action:
-    """An unknown outcome waits for a person; for an undo, 'did not happen' goes back to retrying it."""
+    """A person's word; for an undo, 'did not happen' goes back to retrying it."""
     missed = StepState.APPROVED if step.undoes else StepState.NOT_PERFORMED
     settled = {"happened": StepState.PERFORMED, "did_not_happen": missed, "send_again": StepState.SENT}
-    return Settle(step.number, settled[step.answer]) if step.answer else Wait("person")
+    return Settle(step.number, settled[step.answer])
 
 
 def _backward(run: RunView) -> Action:

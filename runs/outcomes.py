@@ -13,12 +13,27 @@ from runs.view import StepView
 Changes = dict[str, Any]
 LOOKUP_TRIES = 4
 UNDO_SENDS = 4  # in all, unless a person asks for more
+MOST_COUNTED = 100  # lookups of a question
 
 
-def back_off(calls: int, first: timedelta) -> timedelta:
-    """The pause after this many calls: doubling, at most five minutes."""
+def back_off(calls: int, first: timedelta, most: timedelta = timedelta(minutes=5)) -> timedelta:
+    """The pause after this many calls: doubling, up to `most`."""
     doubled: timedelta = first * 2 ** max(min(calls, 20) - 1, 0)
-    return min(doubled, timedelta(minutes=5))
+    return min(doubled, most)
+
+
+def asked(step: StepView, kind: str, now: datetime, pause: timedelta, *, by_agent: bool = False) -> Changes:
+    """The step becomes a question of this kind: confirm, outcome or undo.
+
+    An unknown outcome is looked up again meanwhile, unless it is settled that it did not happen: then there is
+    nothing more to learn, and a person says what follows. Where its agent's `reconcile` function wants a person,
+    nobody else has it sent again.
+    """
+    state = {"outcome": StepState.UNKNOWN, "undo": StepState.UNDO_STUCK}.get(kind, StepState.NEEDS_APPROVAL)
+    looks = kind == "outcome" and step.lookup and step.said != "did_not_happen"
+    fresh = {"answer": "", "lookups": 0, "look_asked_at": None}
+    calls = {"budget": step.calls} if kind == "outcome" and by_agent else {}
+    return {"state": state, "due_at": now + pause if looks else None} | fresh | calls
 
 
 def sending(step: StepView, now: datetime, settle_after: timedelta, retention: timedelta | None) -> Changes:
@@ -68,7 +83,9 @@ def looked_up(step: StepView, answer: str, now: datetime, pause: timedelta) -> C
     answered is not on the wire, so there it means that the undo failed.
     """
     if answer == "happened":
-        return {"state": StepState.PERFORMED}
+        return {"state": StepState.PERFORMED, "said": "happened", "answer": ""}
+    if step.state is StepState.UNKNOWN:
+        return _looked_up_while_asked(step, answer, now, pause)
     if answer == "failed":
         tried = step.lookups + 1
         return {
@@ -80,8 +97,33 @@ def looked_up(step: StepView, answer: str, now: datetime, pause: timedelta) -> C
         return {"said": "cannot_say"}
     if step.doubt == "unproven":
         return {"state": StepState.APPROVED, "doubt": "", "due_at": now + pause}
+    return {"said": _missed(step, now)}
+
+
+def _missed(step: StepView, now: datetime) -> str:
+    """The service knows nothing of the call: is that settled?"""
     settled = step.settles_at is None or now >= step.settles_at
-    return {"said": "did_not_happen" if settled else "not_yet"}
+    return "did_not_happen" if settled else "not_yet"
+
+
+def _looked_up_while_asked(step: StepView, answer: str, now: datetime, pause: timedelta) -> Changes:
+    """A lookup of a question ended, and did not find it. `pause` is until the next one by itself.
+
+    Who asked for it is served, unless they asked after it had left (`now`), and makes no pause longer. An answer
+    that came meanwhile stands.
+    """
+    served = step.look_asked_at is not None and step.look_asked_at <= now
+    changes: Changes = {"look_asked_at": None} if served else {}
+    if step.answer:
+        return changes
+    counted = step.lookups if served else min(step.lookups + 1, MOST_COUNTED)
+    changes |= {"lookups": counted, "due_at": now + pause, "check": ""}
+    if answer != "did_not_happen":
+        return changes | ({"said": answer} if answer == "cannot_say" else {})
+    if step.doubt == "unproven":
+        return changes | {"state": StepState.APPROVED, "doubt": "", "due_at": None}
+    missed = _missed(step, now)
+    return changes | {"said": missed, "due_at": step.settles_at if missed == "not_yet" else None}
 
 
 def interrupted(step: StepView) -> Changes:
@@ -98,16 +140,16 @@ def interrupted(step: StepView) -> Changes:
 
 def settled(step: StepView, state: StepState) -> Changes:
     """The core moved the step, by the answer it carries or by what was learnt; an answer is used once."""
-    changes: Changes = {"state": state, "answer": "", "check": ""}
+    changes: Changes = {"state": state, "answer": "", "check": "", "due_at": None}
     more = max(step.budget, step.calls + 1)
     if step.answer == "send_again":
-        return changes | {"budget": more, "said": "send_again", "due_at": None}
+        return changes | {"budget": more, "said": "send_again"}
     if step.answer == "retry":
-        return changes | {"budget": more, "doubt": "", "said": "", "due_at": None}
+        return changes | {"budget": more, "doubt": "", "said": ""}
     if state is StepState.APPROVED and step.answer:
         return changes | {"said": "", "doubt": ""}
     if state is StepState.NOT_PERFORMED and step.answer:  # a person's word: the closing look asks afresh
-        return changes | {"said": "", "lookups": 0, "due_at": None}
+        return changes | {"said": "", "lookups": 0}
     return changes
 
 
@@ -125,6 +167,6 @@ def late(step: StepView, verdict: str) -> Changes:
     if verdict == "in_doubt" or step.state not in open_states or step.calls > 1 or not step.writes:
         return {}
     if step.undoes:
-        return {"state": StepState.APPROVED, "doubt": "", "answer": ""}
+        return {"state": StepState.APPROVED, "doubt": "", "answer": "", "due_at": None}
     missed = StepState.NOT_PERFORMED if verdict == "unavailable" else StepState.FAILED
     return {"state": missed, "answer": ""}

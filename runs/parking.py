@@ -1,67 +1,121 @@
 """Parking a step as a question: what it asks, of whom, with which warnings, and the digest that binds the answer."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
 
+from runs import outcomes
 from runs.agentfile import AgentSpec
 from runs.digest import sha256
-from runs.loading import closes_at, undoable
+from runs.loading import closes_at, step_view, undoable
 from runs.models import Step
 from runs.replies import still_in_effect
+from runs.rulebook import Ruling
+from runs.rulebook.check import who_answers
+from runs.rulebook.record import RecordedPast, call_of
 from runs.states import STEP_ENDS, StepState
-from runs.transitions import Held, change, move_step
+from runs.transitions import Held, by_lookup, change, move_step, record
 
 CANNOT_UNDO = "Nothing can undo this step once it runs."
 LATER_CANNOT_UNDO = "Nothing undoes this step, and the steps after it cannot undo it."
-STATES = {"confirm": StepState.NEEDS_APPROVAL, "outcome": StepState.UNKNOWN, "undo": StepState.UNDO_STUCK}
 OPERATOR = "operator"
+LOOK_MOST = timedelta(hours=1)  # between two lookups of a question
+TOLD = ("digest", "approver", "not_by", "warnings", "covers")  # of a question, in the record
 
 
-def ask(held: Held, step: Step, kind: str, spec: AgentSpec) -> None:
-    """Park the step as a question of this kind."""
+def ask(held: Held, step: Step, kind: str, spec: AgentSpec, said: str | None = None) -> None:
+    """Park the step as a question of this kind; `said` is what its agent's `reconcile` function says beside it."""
     covered = _covered(held, step, spec) if kind == "confirm" and held.run.confirm == "plan" else []
-    fields = park(held, step, kind, spec, covered)
+    fields = park(held, step, kind, spec, covered, said)
     for other in covered:
-        change(held, other, fingerprint=spec.catalogue[other.tool].fingerprint)
-    said = {name: fields[name] for name in ("digest", "approver", "warnings", "covers")}
-    move_step(held, step, STATES[kind], data={"kind": kind, **said}, **fields)
+        fingerprint = spec.catalogue[other.tool].fingerprint
+        change(held, other, fingerprint=fingerprint, consent=fields["consent"])
+    shown = {"kind": kind, "said": step.said} | {name: fields[name] for name in TOLD} | by_lookup(step)
+    ruling = held.rulings.get(step.number)
+    if ruling and (kind == "confirm" or ruling.verdict == "refused"):
+        shown |= ruling.said()
+    move_step(held, step, fields.pop("state"), data=shown, **fields)
 
 
-def park(held: Held, step: Step, kind: str, spec: AgentSpec, covered: Sequence[Step] = ()) -> dict[str, Any]:
-    """The fields of a step that becomes a question of this kind, which asks about `covered` too."""
+def reword(held: Held, step: Step, spec: AgentSpec) -> None:
+    """What a lookup said is part of what a person sees: another answer of it is another digest.
+
+    The same answer once more changes nothing, so that what somebody is writing meanwhile is still taken.
+    """
+    if step.state != StepState.UNKNOWN or step.answer:
+        return
+    told = {name: getattr(step, name) for name in (*TOLD, "asks", "asked")}
+    told["digest"] = digest(step, told, (), spec)
+    if told["digest"] != step.digest:
+        change(held, step, digest=told["digest"])
+        record(held, "question.changed", step, data={"said": step.said} | {name: told[name] for name in TOLD})
+
+
+def look_pause(looks: int) -> timedelta:
+    """How long a question waits for its next lookup, after this many."""
+    first = timedelta(seconds=settings.LOOK_AGAIN_SECONDS)
+    return outcomes.back_off(looks + 1, first, LOOK_MOST)
+
+
+def park(
+    held: Held, step: Step, kind: str, spec: AgentSpec, covered: Sequence[Step] = (), said: str | None = None
+) -> dict[str, Any]:
+    """The fields of a step, its state among them, that becomes a question of this kind; it asks about `covered` too."""
     tool = spec.catalogue.get(step.tool)
-    confirm = kind == "confirm"
+    view, confirm = step_view(held, step, spec), kind == "confirm"
+    asks = _asked(held, step, spec) if confirm else Ruling("ask", kind, spec.rule_version, approver=OPERATOR)
+    warned = _all_warnings(held, step, covered, spec) if confirm else []
     fields: dict[str, Any] = {
+        **outcomes.asked(view, kind, held.now, look_pause(0), by_agent=said is not None),
         "asks": kind,
         "asked": step.asked + 1,
         "asked_at": held.now,
         "expires_at": held.now + timedelta(seconds=settings.QUESTION_SECONDS),
-        "approver": tool.approver if confirm and tool else OPERATOR,
-        "warnings": _all_warnings(held, step, covered, spec) if confirm else [],
+        "approver": asks.approver,
+        "not_by": list(asks.not_by),
+        "warnings": [*warned, said] if said else warned,
         "covers": [other.number for other in covered],
         "question": question(held, step, kind, spec),
-        "answer": "",
         "answered_by": "",
         "answer_data": None,
     }
     if confirm and tool:
         fields["fingerprint"] = tool.fingerprint
+        fields["consent"] = {"approver": asks.approver, "not_by": list(asks.not_by)}
     return fields | {"digest": digest(step, fields, covered, spec)}
 
 
 def _covered(held: Held, step: Step, spec: AgentSpec) -> list[Step]:
-    """The later writes of the proposal that would ask the same role."""
-    asker = spec.catalogue[step.tool].approver
+    """The later writes of the proposal that would ask the same people. A read speaks for itself alone."""
+    if not spec.catalogue[step.tool].writes:
+        return []
+    asked = _asked(held, step, spec)
     later = (
-        other for other in held.steps if other.number > step.number and other.state == StepState.PROPOSED
+        other
+        for other in held.steps
+        if other.number > step.number and other.state == StepState.PROPOSED and other.undoes_id is None
     )
-    tools = ((other, spec.tools.get(other.tool)) for other in later if other.undoes_id is None)
-    return [
-        other for other, tool in tools if tool and tool.writes and tool.confirm and tool.approver == asker
-    ]
+    return [other for other in later if _asks_the_same(held, other, spec, asked)]
+
+
+def _asked(held: Held, step: Step, spec: AgentSpec) -> Ruling:
+    """Who is asked: as the check said; where its agent's `reconcile` function asks, whom the rules or the tool name."""
+    tool = spec.catalogue.get(step.tool)
+    by_tool = Ruling("ask", "confirm", spec.rule_version, approver=tool.approver if tool else OPERATOR)
+    by_rules = held.rulings.get(step.number) or who_answers(
+        spec, call_of(step), RecordedPast(held, step, spec)
+    )
+    return by_rules if by_rules.verdict == "ask" else by_tool
+
+
+def _asks_the_same(held: Held, step: Step, spec: AgentSpec, asked: Ruling) -> bool:
+    tool = spec.tools.get(step.tool)
+    if tool is None or not tool.writes:
+        return False
+    asks = who_answers(spec, call_of(step), RecordedPast(held, step, spec))
+    return asks.verdict == "ask" and (asks.approver, asks.not_by) == (asked.approver, asked.not_by)
 
 
 def digest(step: Step, fields: dict[str, Any], covered: Sequence[Step], spec: AgentSpec) -> str:
@@ -76,6 +130,8 @@ def digest(step: Step, fields: dict[str, Any], covered: Sequence[Step], spec: Ag
         "warnings": fields["warnings"],
         **_call(step, fields.get("fingerprint", step.fingerprint)),
     }
+    if fields["not_by"]:
+        bound["not_by"] = fields["not_by"]
     if covered:
         bound["covers"] = [_call(other, spec.catalogue[other.tool].fingerprint) for other in covered]
     return sha256(bound)
@@ -92,6 +148,11 @@ def _all_warnings(held: Held, step: Step, covered: Sequence[Step], spec: AgentSp
         for line in warnings(held, other, spec)
     ]
     return warnings(held, step, spec) + others
+
+
+def says_irreversible(lines: Iterable[str]) -> bool:
+    """Whether a question was parked with the warning that nothing undoes what it asks about."""
+    return any(CANNOT_UNDO in line for line in lines)
 
 
 def warnings(held: Held, step: Step, spec: AgentSpec) -> list[str]:

@@ -9,7 +9,7 @@ from datetime import timedelta
 
 from django.conf import settings
 from django.db import DatabaseError, close_old_connections, transaction
-from django.db.models import Q
+from django.db.models import F, Q
 from django.db.models.functions import Now
 
 from runs.models import Run
@@ -32,7 +32,7 @@ def sweep() -> int:
         quiet = Q(nudged_at=None) | Q(nudged_at__lt=Now() - pause)
         runs = Run.objects.with_work().filter(quiet).order_by("pk").select_for_update(skip_locked=True)[:room]
         found = [run.pk for run in runs]
-        Run.objects.filter(pk__in=found).update(nudged_at=Now())
+        Run.objects.filter(pk__in=found).update(nudged_at=Now(), nudges=F("nudges") + 1)
         for pk in found:
             nudge(pk)
     return len(found)

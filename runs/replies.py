@@ -1,6 +1,6 @@
 """What a person is told at the end of a run: computed from its rows, word for word as docs/contract.md has it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from string import Formatter
 from typing import Any
@@ -8,9 +8,9 @@ from typing import Any
 from django.utils import timezone
 
 from runs.agentfile import AgentSpec
-from runs.loading import closes_at, undo_of, undoable
+from runs.loading import closes_at, is_halted, undo_of, undoable
 from runs.models import Run, Step
-from runs.states import RunState, StepState
+from runs.states import IN_FLIGHT, RunState, StepState
 
 STOPPED = "This run stopped: "
 
@@ -34,17 +34,29 @@ def reply(run: Run, steps: Iterable[Step], spec: AgentSpec, state: RunState, now
     """The one reply of a run that ends in `state`, at the time `now`."""
     steps = list(steps)
     if run.stop is None:
-        return _done(steps, spec)
-    return STOPPED + " ".join([reason_of(run.stop), *_left(steps, spec, state, now)])
+        return " ".join([*_done(steps, spec), *_found(steps)])
+    left = _left_alone(steps, spec) if is_halted(run) else _left(steps, spec, state, now)
+    return STOPPED + " ".join([reason_of(run.stop), *left, *_found(steps)])
 
 
-def _done(steps: list[Step], spec: AgentSpec) -> str:
+def _found(steps: list[Step]) -> list[str]:
+    """The calls that a person was asked about, until a lookup found that they had happened."""
+    found = [step.tool for step in steps if found_by_lookup(step)]
+    return [f"Settled by a lookup: {', '.join(found)}."] if found else []
+
+
+def found_by_lookup(step: Step) -> bool:
+    """A lookup settled that it happened, and no person's answer did."""
+    return step.asks == "outcome" and step.said == "happened" and not step.answered_by
+
+
+def _done(steps: list[Step], spec: AgentSpec) -> list[str]:
     done = [summary_of(step, spec) for step in steps if step.state == StepState.PERFORMED]
-    skipped = [step.tool for step in steps if step.state == StepState.DECLINED]
     parts = [f"Done: {'; '.join(done)}." if done else "Nothing had been done."]
-    if skipped:
-        parts.append(f"Skipped: {', '.join(skipped)}.")
-    return " ".join(parts)
+    for word, state in (("Skipped", StepState.DECLINED), ("Not sent", StepState.CANCELLED)):
+        if names := [step.tool for step in steps if step.state == state]:
+            parts.append(f"{word}: {', '.join(names)}.")
+    return parts
 
 
 def reason_of(stop: dict[str, Any]) -> str:
@@ -55,17 +67,25 @@ def reason_of(stop: dict[str, Any]) -> str:
         "refused": f"{tool} was refused ({stop.get('cause')}).",
         "not_performed": f"{tool} did not take effect.",
         "died": "its process died.",
+        "reconcile_conflict": f"what is outside contradicts the record ({stop.get('detail')}).",
+        "internal_error": f"an internal error ({stop.get('detail')}).",
+        "agent_gone": "its agent is not known any more.",
     }.get(stop["kind"], f"cancelled by {stop.get('by')}.")
+
+
+def _left_alone(steps: list[Step], spec: AgentSpec) -> list[str]:
+    """A halted run: what was undone before it was, what is in effect, and what nobody knows."""
+    parts = [*_undone(steps)]
+    if effects := still_in_effect(steps, spec):
+        parts.append(f"Left as they are: {', '.join(step.tool for step in effects)}.")
+    if unknown := [step.tool for step in steps if step.state in IN_FLIGHT]:
+        parts.append(f"Not known: {', '.join(unknown)}.")
+    return parts or ["Nothing had been done."]
 
 
 def _left(steps: list[Step], spec: AgentSpec, state: RunState, now: datetime) -> list[str]:
     """What was undone, what cannot be, what could not be, and what is left to undo."""
-    parts = []
-    undone = sorted((step for step in steps if step.state == StepState.UNDONE), key=lambda step: -step.number)
-    by = {step.undoes_id: step.tool for step in steps if step.undoes_id}
-    if undone:
-        names = ", ".join(f"{step.tool} (by {by[step.pk]})" for step in undone)
-        parts.append(f"Undone, latest first: {names}.")
+    parts = [*_undone(steps)]
     remaining = [step for step in still_in_effect(steps, spec) if undoable(step, spec, now)]
     impossible = [step for step in still_in_effect(steps, spec) if step not in remaining]
     if impossible:
@@ -83,6 +103,13 @@ def _too_late(step: Step, spec: AgentSpec) -> str:
     if closed is None or not undo_of(step, tool, spec):
         return step.tool
     return f"{step.tool} (could be undone until {timezone.localtime(closed):%Y-%m-%d %H:%M:%S %Z})"
+
+
+def _undone(steps: list[Step]) -> Iterator[str]:
+    undone = sorted((step for step in steps if step.state == StepState.UNDONE), key=lambda step: -step.number)
+    by = {step.undoes_id: step.tool for step in steps if step.undoes_id}
+    if undone:
+        yield f"Undone, latest first: {', '.join(f'{step.tool} (by {by[step.pk]})' for step in undone)}."
 
 
 def still_in_effect(steps: Iterable[Step], spec: AgentSpec) -> list[Step]:

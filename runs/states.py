@@ -82,6 +82,8 @@ STEP_ENDS = frozenset(
         StepState.CANCELLED,
     }
 )
+# Why a run was halted: it ends `failed`, and nothing is undone by itself (runs/halts.py).
+HALTS = frozenset({"reconcile_conflict", "internal_error", "agent_gone"})
 # A forward step that ended like this stops its run.
 STEP_STOPS = frozenset({StepState.FAILED, StepState.NOT_PERFORMED, StepState.REFUSED})
 
@@ -99,7 +101,7 @@ RUN_MOVES: Mapping[RunState, frozenset[RunState]] = {
     ),
     _R.WAITING: frozenset({_R.RUNNING, _R.ROLLING_BACK, _R.FAILED, _R.HANDED_OVER}),
     _R.ROLLING_BACK: frozenset({_R.STUCK, _R.ROLLED_BACK, _R.ABANDONED, _R.FAILED, _R.HANDED_OVER}),
-    _R.STUCK: frozenset({_R.ROLLING_BACK, _R.ABANDONED, _R.HANDED_OVER}),
+    _R.STUCK: frozenset({_R.ROLLING_BACK, _R.ABANDONED, _R.FAILED, _R.HANDED_OVER}),
     # An operator undoes a finished run; a late outcome is undone.
     _R.SUCCEEDED: frozenset({_R.ROLLING_BACK}),
     _R.ROLLED_BACK: frozenset({_R.ROLLING_BACK}),
@@ -129,7 +131,8 @@ STEP_MOVES: Mapping[StepState, frozenset[StepState]] = {
         {_S.SENT, _S.NEEDS_APPROVAL, _S.REFUSED, _S.UNDO_STUCK, _S.CANCELLED, _S.FAILED, _S.PERFORMED}
     ),
     _S.SENT: frozenset({_S.PERFORMED, _S.FAILED, _S.NOT_PERFORMED, _S.UNKNOWN, _S.APPROVED, _S.UNDO_STUCK}),
-    _S.UNKNOWN: frozenset({_S.SENT, _S.PERFORMED, _S.NOT_PERFORMED, _S.APPROVED, _S.FAILED}),
+    # A lookup that settles an undo which may not be sent again: unknown -> undo_stuck.
+    _S.UNKNOWN: frozenset({_S.SENT, _S.PERFORMED, _S.NOT_PERFORMED, _S.APPROVED, _S.FAILED, _S.UNDO_STUCK}),
     _S.PERFORMED: frozenset({_S.UNDONE}),
     # A late outcome may show that it did happen.
     _S.NOT_PERFORMED: frozenset({_S.PERFORMED}),

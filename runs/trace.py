@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from runs.agentfile import agents
+from runs.errors import StalwartError
 from runs.models import Event, Run, Step
 from runs.replies import reason_of
 from runs.states import PARKED, RUN_ENDS, RunState
@@ -25,6 +27,11 @@ ANSWERS = {
     "retry": "try it again, says",
     "done_by_hand": "done by hand, says",
     "abandon": "abandoned by",
+}
+DEATHS = {
+    "deploy": "process stopped by a deploy",
+    "killed": "process killed",
+    "lost_lease": "process lost its lease",
 }
 LOOKED_UP = {
     "happened": "found: it happened",
@@ -67,11 +74,11 @@ def call_of(step: Step) -> str:
 class Trace:
     """The lines of one run, and the order in which its tools ran."""
 
-    def __init__(self, run: Run, reads: Iterable[str] = ()) -> None:
-        """`reads`: the names of the tools that only read."""
+    def __init__(self, run: Run, reads: Iterable[str] = (), after: int = 0) -> None:
+        """`reads`: the names of the tools that only read. With `after`, what the record says since that event."""
         self.run, self.reads = run, frozenset(reads)
         self.steps = {step.pk: step for step in run.steps.select_related("entry", "undoes")}
-        self.events = list(run.events.order_by("pk"))
+        self.events = list(run.events.filter(pk__gt=after).order_by("pk"))
 
     @property
     def order(self) -> list[str]:
@@ -107,7 +114,11 @@ class Trace:
         data = event.data or {}
         if _ends_sending(event):
             yield self._kind(step), f"{_named(step)} -> {_outcome(data, event.kind)}"
+        if data.get("settled_by") == "lookup":
+            yield "note", _settled(data)
         match event.kind:
+            case "question.look_up_requested":
+                yield "note", f"{event.actor} has {step.tool} looked up"
             case "question.answered":
                 kind = "approval" if data["answer"] in ("approve", "skip", "cancel_all") else "answer"
                 yield kind, _answered(data, event.actor)
@@ -119,7 +130,9 @@ class Trace:
                 until = f", until {data['until']}" if data.get("until") else ""
                 yield "reconcile", f"{_named(step)} -> {WINDOWS[data['said']]}{until}"
             case "step.refused":
-                yield "check", f"{step.tool} refused ({step.error_class})"
+                yield "check", _refusal(step, data)
+            case "step.undo_stuck" | "step.unknown" if data.get("rule"):
+                yield "check", _refusal(step, data)
             case "step.undo_not_possible":
                 yield "note", f"{step.tool} cannot be undone: {data['why']}"
             case "step.cancelled" if not step.undoes_id:
@@ -129,7 +142,7 @@ class Trace:
 
     def _of_run(self, event: Event) -> Iterator[tuple[str, str]]:
         data = event.data or {}
-        if data.get("why"):
+        if isinstance(data.get("why"), dict):
             yield "stop", reason_of(data["why"]).rstrip(".")
         match event.kind:
             case "lease.taken_over":
@@ -140,6 +153,11 @@ class Trace:
                 yield "note", "the model's memory was rewound"
             case "run.rewind_refused":
                 yield "note", f"the model's memory was not rewound: {data['reason']}"
+            case "run.reconciled":
+                detail = f" ({data['detail']})" if data.get("detail") else ""
+                yield "reconcile", f"{data['outcome']}{detail}"
+            case "run.held_up":
+                yield "note", f"held up: {data['cause']}"
             case "run.gave_up":
                 yield "note", f"not resumed: its recovery is {data['recovery']}"
             case "handover.opened":
@@ -158,6 +176,15 @@ class Trace:
         if step.undoes_id:
             return "undo"
         return "read" if step.tool in self.reads else "write"
+
+
+def reads_of(run: Run) -> Iterable[str]:
+    """The tools that only read, as far as the agent's file still says so."""
+    try:
+        spec = agents().get(run.thread.agent)
+    except StalwartError:
+        return ()
+    return [tool.name for tool in spec.catalogue.values() if not tool.writes] if spec else ()
 
 
 def ended(state: str) -> str:
@@ -182,7 +209,7 @@ def _named(step: Step) -> str:
 
 def _outcome(data: dict[str, Any], kind: str) -> str:
     if kind == "step.interrupted":
-        return f"no answer ({data.get('cause', 'process stopped')})"
+        return f"no answer ({DEATHS.get(data.get('cause', ''), 'process stopped')})"
     cause, error = data.get("error_class", ""), data.get("error", "")
     if data["verdict"] == "performed":
         return "done"
@@ -191,6 +218,19 @@ def _outcome(data: dict[str, Any], kind: str) -> str:
     if data["verdict"] == "raised":
         return f"{cause}: {error}" if error else cause
     return f"{data['verdict']} ({cause}): {error}" if error else f"{data['verdict']} ({cause})"
+
+
+def _refusal(step: Step, data: dict[str, Any]) -> str:
+    """By which rule, and why; an older record has the rule on the step alone."""
+    cause = f": {data['cause']}" if data.get("cause") else ""
+    return f"{step.tool} refused ({data.get('rule') or step.error_class}){cause}"
+
+
+def _settled(data: dict[str, Any]) -> str:
+    if "instead_of" not in data:
+        return "the lookup settled the question; no answer is needed"
+    said = f"{ANSWERS[data['instead_of']]} {data['answered_by']}"
+    return f"the lookup settled the question; not carried out: {said}"
 
 
 def _answered(data: dict[str, Any], actor: str) -> str:

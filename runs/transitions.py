@@ -22,6 +22,7 @@ from runs import rows
 from runs.errors import LeaseLost
 from runs.models import Attempt, Event, LedgerEntry, Run, Step
 from runs.rulebook import Ruling
+from runs.rulebook.past import Call
 from runs.states import ENTRY_MOVES, RUN_ENDS, RUN_MOVES, STEP_MOVES, EntryState, RunState, StepState
 from runs.view import StepView
 
@@ -45,12 +46,16 @@ FENCE = ("version", "lease_epoch", "lease_owner")
 
 @dataclass
 class Held:
-    """A run that this worker holds. `now` is the database's clock at the last `observe`."""
+    """A run that this worker holds. `now` is the database's clock at the last `observe`.
+
+    `owner` is '' where it holds no lease, but has locked the row of a run that nobody holds.
+    """
 
     run: Run
     owner: str
     now: datetime
     taken_from: str = ""  # who held it before, where it was taken over
+    lease_ended: datetime | None = None  # when that lease expired
     unsure: bool = False  # what the rows say is not known: they must be read again
     steps: list[Step] = field(default_factory=list)  # by number, undos among them
     settled: int = 0  # every forward step before this index has ended
@@ -58,6 +63,7 @@ class Held:
     stale: set[int] = field(default_factory=set)  # the indexes of the views whose row has changed
     places: dict[int, int] = field(default_factory=dict)  # step number -> index
     rulings: dict[int, Ruling] = field(default_factory=dict)  # by step number, until the step moves
+    history: list[Call] | None = None  # of the thread's other runs, once a rule has looked back
     timed: set[int] = field(default_factory=set)  # the numbers of those whose window was looked at
     dirty: dict[int, "Dirty"] = field(default_factory=dict)
     added: list[Attempt | LedgerEntry] = field(default_factory=list)
@@ -77,6 +83,7 @@ class Held:
         self.stale.clear()
         self.rulings.clear()
         self.timed.clear()
+        self.history = None
         self.settled = 0
         for step in steps:
             self.append(step)
@@ -120,7 +127,7 @@ def claim(run_id: int, owner: str) -> Held | None:
     now = clock()
     if row.lease_expires_at and row.lease_expires_at > now:
         return None
-    held = Held(row, owner, now, taken_from=row.lease_owner)
+    held = Held(row, owner, now, taken_from=row.lease_owner, lease_ended=row.lease_expires_at)
     lease = now + timedelta(seconds=settings.LEASE_SECONDS)
     change(
         held,
@@ -221,6 +228,11 @@ def move_step(
     record(held, f"step.{state}", step, before=before, after=str(state), actor=actor, data=data)
 
 
+def by_lookup(step: Step) -> dict[str, Any]:
+    """What the record says of a question that is settled, where nobody's answer did it."""
+    return {"settled_by": "lookup"} if step.state == StepState.UNKNOWN and not step.answer else {}
+
+
 def move_entry(held: Held, entry: LedgerEntry, state: EntryState, **fields: Any) -> None:
     """Move a ledger entry; the step's own line in the record tells it."""
     _move(held, entry, ENTRY_MOVES, state, fields)
@@ -255,10 +267,10 @@ def flush(held: Held) -> None:
 
 
 def _fence(held: Held) -> rows.Part:
-    """The run's own row, with the lease renewed unless it was given back."""
+    """The run's own row, with the lease renewed where there is one that is ours."""
     run = held.run
     change(held, run, version=run.version + 1)
-    if run.lease_owner:
+    if run.lease_owner and run.lease_owner == held.owner:
         change(held, run, lease_expires_at=held.now + timedelta(seconds=settings.LEASE_SECONDS))
     dirty = held.dirty.pop(id(run))
     return rows.update(run, dirty.fields, dirty.stored)

@@ -16,7 +16,7 @@ from runs import faults, heartbeat, ledger
 from runs.actions import Action, RollBack, Wait
 from runs.agentfile import PROGRAMS, AgentSpec
 from runs.calls import Sending, call_of
-from runs.engine import carry_on, commit, interrupt, worker_name
+from runs.engine import carry_on, commit, worker_name
 from runs.errors import LeaseLost, SagaStopped
 from runs.following import Reply, follow
 from runs.late import record_late
@@ -25,14 +25,16 @@ from runs.models import Attempt, Event, Run, Step, Thread
 from runs.moves import next_number
 from runs.next_action import next_action
 from runs.programs import TASK, Plan
+from runs.rulebook import Ruling
 from runs.states import StepState
+from runs.takeover import interrupt
 from runs.tools.bindings import Unbindable, bind
 from runs.tools.dispatch import Outcome, Verdict, failed, performed, storable
 from runs.tools.imported import tool_at
 from runs.transitions import Held, change, claim, flush, record
 
 T = TypeVar("T")
-RULE = "its program"  # what allowed a step: no agent, and no rule of one
+RULING = Ruling("allowed", "its program", "")  # what allowed a step: no agent, and no rule of one
 NOT_CALLED = Outcome(Verdict.RAISED, None, "NotCalled", "The program was stopped before the call was made.")
 
 
@@ -155,7 +157,7 @@ class Undertaking:
             if sending.outcome is not None:
                 sending.attempt = Attempt.objects.get(pk=sending.attempt.pk)
                 sending.record(held, spec)
-        interrupt(held, spec)
+        interrupt(held, spec, "its program stopped")
 
     def _carry_on(self) -> Reply:
         """The engine does the rest, here; it may let the run go meanwhile, and a worker go on."""
@@ -198,7 +200,7 @@ def _intend(held: Held, spec: AgentSpec, plan: Plan) -> Sending:
     )
     held.append(step)
     faults.reach("before-intent", plan.name)
-    attempt = ledger.intend(held, step, step_view(held, step, spec), plan.tool, RULE)
+    attempt = ledger.intend(held, step, step_view(held, step, spec), plan.tool, RULING)
     return Sending(step.number, attempt, plan.tool, plan.args, call_of(held, step, plan.tool))
 
 

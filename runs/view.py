@@ -14,9 +14,9 @@ class StepView:
     `check` is '' (not checked since it last moved), 'allowed', 'ask', 'refused', 'replayed' (this very action of
     its ticket was performed by another run) or 'busy' (another run is at it). `doubt` is sticky: once one
     attempt was in doubt, only a success, a lookup or a person settles it. `said` is what came of asking since
-    the last sending: 'did_not_happen' (settled), 'not_yet' (not there, but the call can still be on the wire),
-    'cannot_say', 'send_again' (a person's word), or ''. `window` is 'ask' where a tool says until when it can be
-    undone, and has not been asked since the run was taken up.
+    the last sending: 'happened', 'did_not_happen' (settled), 'not_yet' (not there, but the call can still be on
+    the wire), 'cannot_say', 'send_again' (a person's word), or ''. `due_at` is when it is tried, or looked up, next.
+    `window` is 'ask' where a tool says until when it can be undone, and has not been asked since the run was taken up.
     """
 
     number: int
@@ -33,7 +33,8 @@ class StepView:
     budget: int = 3
     doubt: str = ""
     said: str = ""
-    lookups: int = 0  # that failed, since the last sending
+    lookups: int = 0  # that failed since the last sending; of a question: those nobody had asked for
+    look_asked_at: datetime | None = None  # somebody asks for a lookup now
     settles_at: datetime | None = None
     resend_until: datetime | None = None
     due_at: datetime | None = None
@@ -81,6 +82,7 @@ class RunView:
     undo_requested: bool = False
     rewound: bool = False
     gave_up: bool = False  # it died, and its task's recovery says undo and hand over
+    halted: bool = False  # a conflict, damage or a bug: nothing more is sent, and nothing is undone by itself
     settled: int = 0
 
     @property

@@ -2,7 +2,7 @@
 
 from django.urls import path, re_path, register_converter
 
-from approvals.api import Answers, OneQuestion, Questions
+from approvals.api import Answers, LookUp, OneQuestion, Questions
 from approvals.handover_api import (
     AllHandovers,
     ClaimHandover,
@@ -15,6 +15,7 @@ from runs.api.catalogue import Agents, Tools
 from runs.api.documents import Docs, Schema
 from runs.api.endpoint import NoSuchAddress
 from runs.api.operating import ResumeRun, RunJournal, UndoRun
+from runs.api.planning import Plans
 from runs.api.runs import CancelRun, CloseRun, OneRun, RunEvents, Runs, RunSteps
 from runs.api.threads import OneThread, Threads, Turns
 
@@ -74,7 +75,9 @@ urlpatterns = [
     path("handovers", AllHandovers.as_view(), name="handovers"),
     path("questions", Questions.as_view(), name="questions"),
     path("questions/<step:step>", OneQuestion.as_view(), name="question"),
+    path("questions/<step:step>/look-up", LookUp.as_view(), name="look-up"),
     path("questions/<step:step>/answer", Answers.as_view(), name="answer"),
+    path("plan", Plans.as_view(), name="plan"),
     path("tools", Tools.as_view(), name="tools"),
     path("agents", Agents.as_view(), name="agents"),
     path("schema", Schema.as_view(), name="schema"),

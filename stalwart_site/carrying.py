@@ -3,14 +3,18 @@
 from collections.abc import Iterator
 from typing import Any
 
+from django.utils import timezone
+
 from runs.agentfile import agent
 from runs.agents import Reply
+from runs.errors import NotFound
 from runs.following import follow
 from runs.models import Event, Run, Step
 from runs.replies import sentence
 from runs.services import ANSWERS
 from runs.states import PARKED, STEP_ENDS, StepState
-from runs.trace import call_of, ended, short
+from runs.trace import LOOKED_UP, call_of, ended, short
+from runs.views.calls import in_order
 from stalwart_site.terminal import WAITS, TerminalCommand
 
 
@@ -47,18 +51,45 @@ def _carried_out(run: Run, after: int) -> Iterator[str]:
     """One line for each step that ended after this event."""
     moved = Event.objects.filter(run=run, pk__gt=after, after__in=sorted(STEP_ENDS)).values("step")
     for step in Step.objects.filter(pk__in=moved).select_related("entry").order_by("number"):
-        yield f"{call_of(step)}: {_came_to(step)}"
+        yield f"{_subject(step, run)}: {_came_to(step)}"
+
+
+def _subject(step: Step, run: Run) -> str:
+    """`request_refund LK-793996`: the tool, and what it is about: its first argument."""
+    return " ".join([step.tool, *(str(value) for value in list(_arguments(step, run).values())[:1])])
+
+
+def _arguments(step: Step, run: Run) -> dict[str, Any]:
+    """In the order in which the tool has them; the database keeps none."""
+    return in_order(step.args, agent(run.thread.agent).catalogue.get(step.tool))
 
 
 def _came_to(step: Step) -> str:
     state = "done" if step.state == StepState.PERFORMED else step.state.replace("_", " ")
     facts = [step.error_class] if step.error_class and step.state != StepState.PERFORMED else []
     if step.entry:
-        facts.append(f"key {short(step.entry.key)}, {step.calls} call(s)")
+        facts.append(f"operation {short(step.entry.key)}, {step.calls} call(s)")
     return f"{state} ({', '.join(facts)})" if facts else state
 
 
 # --- Questions --------------------------------------------------------------------------------------------
+def find_question(number: int) -> Step:
+    """The question that `stalwart answer` and `lookup` name by this number. Raises NotFound."""
+    known = 0 < number < 2**63
+    step = Step.objects.select_related("run__thread").filter(pk=number).first() if known else None
+    if step is None or not step.asks:
+        raise NotFound(f"There is no question {number}; `stalwart trace RUN` shows what a run asks.")
+    return step
+
+
+def looked_up(step: Step, after: int) -> Iterator[str]:
+    """`charge_card looked up, 14:02:07 UTC: it cannot say`, for each lookup of this step since an event."""
+    for event in step.events.filter(kind="step.looked_up", pk__gt=after).order_by("pk"):
+        said, error = LOOKED_UP.get(event.data["said"], event.data["said"]), event.data.get("error", "")
+        when = f"{timezone.localtime(event.at):%H:%M:%S %Z}"
+        yield f"{step.tool} looked up, {when}: {said}{f' ({error})' if error else ''}"
+
+
 def questions_of(reply: Reply) -> list[Step]:
     """The steps that this run waits for."""
     waiting = Step.objects.filter(pk__in=[question.id for question in reply.waiting], state__in=PARKED)
@@ -75,10 +106,13 @@ def title(step: Step) -> str:
 
 def question_lines(step: Step) -> Iterator[str]:
     """A question as a person at a terminal reads it."""
-    yield f"Question {step.pk} of {step.run.name}, for {step.approver}: {title(step)}"
-    arguments = ", ".join(f"{name} = {value}" for name, value in step.args.items())
+    others = f" (not {' or '.join(step.not_by)})" if step.not_by else ""
+    yield f"Question {step.pk} of {step.run.name}, for {step.approver}{others}: {title(step)}"
+    arguments = ", ".join(f"{name} = {value}" for name, value in _arguments(step, step.run).items())
     yield f"  {step.tool}({arguments})"
     yield from (f"  {warning}" for warning in step.warnings)
+    if step.asks == "outcome":
+        yield from (f"  {line}" for line in list(looked_up(step, 0))[-1:])
     yield f"  digest {step.digest}"
     yield f"  answers: {', '.join(ANSWERS[step.asks])}"
 
@@ -95,6 +129,7 @@ def question_json(step: Step) -> dict[str, Any]:
         "args": step.args,
         "warnings": step.warnings,
         "approver": step.approver,
+        "not_by": step.not_by,
         "digest": step.digest,
         "answers": list(ANSWERS[step.asks]),
     }

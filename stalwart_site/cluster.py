@@ -4,8 +4,9 @@ What a cluster does when its processes are killed was found by trying (django-q2
 
     its sentinel is killed       the rest lives on, unowned, and the main process ends with 0
                                  -> each process dies with its parent; the group is swept; a new cluster
-    an idle worker is killed     it may take a lock with it: the cluster lives and does nothing
-                                 -> nudges are due and none is taken for too long: it is replaced
+    an idle worker is killed     it may take a lock with it: the cluster lives, takes a few nudges more, and does
+                                 nothing; the clusters beside it go on, so the queue looks well
+                                 -> a cluster that has nudges and nobody at work is replaced
     SIGTERM to the whole group   it can hang
                                  -> only the main process is signalled; it drains what was prefetched
 """
@@ -17,18 +18,15 @@ import socket
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
-from datetime import datetime
+from functools import partial
 from multiprocessing.context import ForkProcess
 from typing import TypeVar
 
-from django.apps import apps
+import psutil
 from django.core.management import call_command
 from django.db import DatabaseError, connections
-from django.db.models import Count, Max, Q
-from django.db.models.functions import Now
 
-from runs import draining, workers
+from runs import draining, progress, queue, workers
 from stalwart_site.processes import (
     FIRST_PAUSE,
     LONGEST_PAUSE,
@@ -40,6 +38,7 @@ from stalwart_site.processes import (
 
 T = TypeVar("T")
 LOOK_SECONDS = 5.0  # between two looks at the database
+HUNG_SECONDS = 1.0  # for a hung cluster to end by itself: nobody is at work, so there is nothing to wait for
 
 
 class Supervisor:
@@ -48,8 +47,8 @@ class Supervisor:
     def __init__(
         self, signals: StopSignals, say: Callable[[str], None], *, drain_seconds: float, stall_seconds: float
     ) -> None:
-        """`drain_seconds`: how long the calls in flight may take. `stall_seconds`: a cluster that takes
-        nothing for so long, though nudges are due, is hung."""
+        """`drain_seconds`: how long the calls in flight may take. `stall_seconds`: a cluster that does nothing
+        for so long, though there are nudges, is hung."""
         self.signals, self.say = signals, say
         self.drain_seconds, self.stall_seconds = drain_seconds, stall_seconds
         self.name = f"{socket.gethostname()}:{os.getpid()}"
@@ -60,8 +59,8 @@ class Supervisor:
         while not self.signals.count:
             started = time.monotonic()
             cluster = _start_cluster()
-            reason = self._watch(cluster)
-            self._end(cluster)
+            reason, patience = self._watch(cluster)
+            self._end(cluster, patience)
             if self.signals.count:
                 break
             steady = time.monotonic() - started > STEADY_SECONDS
@@ -70,20 +69,24 @@ class Supervisor:
             self.signals.wait(pause)
         self._ask_database(lambda: workers.stopped(self.name))
 
-    def _watch(self, cluster: ForkProcess) -> str:
-        """Wait for a stop signal, or for a reason to replace the cluster; returns the reason."""
+    def _watch(self, cluster: ForkProcess) -> tuple[str, float]:
+        """Wait for a stop signal, or for a reason to replace the cluster.
+
+        Returns the reason, and for how many seconds the cluster may finish what it does.
+        """
         pause = min(LOOK_SECONDS, self.stall_seconds / 4)
         stall, looked = Stall(), -pause
         while not self.signals.wait(0.1):
             if not cluster.is_alive():
-                return f"ended ({describe(cluster.exitcode or 0)})"
+                return f"ended ({describe(cluster.exitcode or 0)})", 0.0
             if time.monotonic() - looked < pause:
                 continue
             looked = time.monotonic()
             self._ask_database(lambda: workers.beat(self.name))
-            if (queue := self._ask_database(look_at_queue)) and stall.seconds(queue) > self.stall_seconds:
-                return f"is hung ({queue.due} nudges wait, and none is taken)"
-        return "was asked to stop"
+            idle = self._ask_database(partial(_is_idle, cluster))
+            if stall.seconds(progress.counts(), idle=bool(idle)) > self.stall_seconds:
+                return "is hung (there are nudges, and it does nothing)", HUNG_SECONDS
+        return "was asked to stop", self.drain_seconds
 
     def _ask_database(self, question: Callable[[], T]) -> T | None:
         """None while the database does not answer: that is not the cluster's fault."""
@@ -95,60 +98,60 @@ class Supervisor:
         finally:
             connections.close_all()  # none may cross the next fork
 
-    def _end(self, cluster: ForkProcess) -> None:
+    def _end(self, cluster: ForkProcess, patience: float) -> None:
         """Let it finish the calls in flight, and sweep up what is left of its group."""
         assert cluster.pid is not None
         if cluster.is_alive():
             draining.ask()
             with suppress(ProcessLookupError):
                 os.kill(cluster.pid, signal.SIGTERM)
-            self._wait_for_end(cluster)
+            self._wait_for_end(cluster, patience)
         with suppress(ProcessLookupError, PermissionError):  # macOS: a group of zombies
             os.killpg(cluster.pid, signal.SIGKILL)
         cluster.join()
 
-    def _wait_for_end(self, cluster: ForkProcess) -> None:
-        """For as long as the calls in flight may take; a second stop signal makes it hurry."""
-        deadline = time.monotonic() + self.drain_seconds
+    def _wait_for_end(self, cluster: ForkProcess, patience: float) -> None:
+        """For so many seconds; a second stop signal makes it hurry."""
+        deadline = time.monotonic() + patience
         while cluster.is_alive() and time.monotonic() < deadline and self.signals.count < 2:
             cluster.join(0.05)
         if cluster.is_alive():
-            self.say(f"the cluster did not finish within {self.drain_seconds:.0f} s, and is killed")
-
-
-@dataclass(frozen=True)
-class Queue:
-    """The queue at one moment: how many nudges are due, and a mark that changes whenever one is taken."""
-
-    due: int
-    taken: datetime | None
-
-
-def look_at_queue() -> Queue:
-    """A nudge that is taken is locked until it would be given out again, later than any lock before it."""
-    nudges = apps.get_model("django_q", "OrmQ")._default_manager
-    due = Count("pk", filter=Q(lock__lt=Now()))
-    return Queue(**nudges.aggregate(due=due, taken=Max("lock", filter=Q(lock__gte=Now()))))
+            self.say(f"the cluster did not finish within {patience:.0f} s, and is killed")
 
 
 class Stall:
-    """For how long nudges have been due while none was taken. A long queue that moves is no stall."""
+    """For how long a cluster was idle, though there was something to do. A busy one may be slow."""
 
     def __init__(self) -> None:
-        self._taken: datetime | None = None
+        self._counts = progress.Counts(0, 0)
         self._since = time.monotonic()
 
-    def seconds(self, queue: Queue) -> float:
-        """0 while nothing is due or something is taken."""
-        if not queue.due or queue.taken != self._taken:
-            self._taken, self._since = queue.taken, time.monotonic()
+    def seconds(self, counts: progress.Counts, *, idle: bool) -> float:
+        """0 while it is not idle, or has taken or finished a nudge since it was asked last."""
+        if not idle or counts != self._counts:
+            self._counts, self._since = counts, time.monotonic()
         return time.monotonic() - self._since
 
 
+def _is_idle(cluster: ForkProcess) -> bool:
+    """It has nudges, or could take some, and no process of it is at work."""
+    taken, finished = progress.counts()
+    return (taken > finished or queue.waiting() > 0) and not progress.any_at_work(_processes_of(cluster))
+
+
+def _processes_of(cluster: ForkProcess) -> list[int]:
+    """Those that live; a dead one stays a zombie where its parent hangs."""
+    with suppress(psutil.NoSuchProcess):
+        family = psutil.Process(cluster.pid).children(recursive=True)
+        return [process.pid for process in family if process.status() != psutil.STATUS_ZOMBIE]
+    return []
+
+
 def _start_cluster() -> ForkProcess:
-    """Forked, not executed: Django is loaded already, and the byte of `draining` is shared."""
+    """Forked, not executed: Django is loaded already; what `draining` and `progress` say is shared."""
     connections.close_all()
     draining.withdraw()
+    progress.count_anew()
     cluster = multiprocessing.get_context("fork").Process(target=_run_cluster, name="cluster")
     cluster.start()
     return cluster

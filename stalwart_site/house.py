@@ -1,9 +1,9 @@
 """The house: everything that one machine needs, started in order, watched, and stopped in order.
 
     open    lock -> leftovers -> ports -> secret key -> services -> PostgreSQL -> tables -> static files -> web
-            -> demo data -> both answer -> worker, sweep
+            -> demo data -> both answer -> worker, sweep; then, beside all that, the practice queue
     watch   a child that dies is started again, after a pause that doubles
-    close   web -> sweep -> worker (which finishes the call in flight) -> services -> PostgreSQL
+    close   practice queue -> web -> sweep -> worker (which finishes the call in flight) -> services -> PostgreSQL
 
 The order of closing: nobody new gets in, nothing new is woken, what is being sent is recorded, and only then
 go the services and the database that it needs.
@@ -22,6 +22,7 @@ from typing import Self
 from django.conf import settings
 
 from stalwart_site import ports, preparation, state_folder
+from stalwart_site.at_start import IN_HOUSE
 from stalwart_site.embedded_postgres import EmbeddedPostgres
 from stalwart_site.processes import Child, StopSignals, describe, end_leftovers
 
@@ -62,6 +63,7 @@ class House:
         self.folder: Path = settings.STATE_DIR
         self.postgres = None if os.environ.get("DATABASE_URL") else EmbeddedPostgres(self.folder / "postgres")
         self.children: list[Child] = []
+        self._practice: Child | None = None  # it ends by itself, and is not started again
         self._lock = contextlib.ExitStack()
 
     def __enter__(self) -> Self:
@@ -96,6 +98,13 @@ class House:
         self._write_record()
         return True
 
+    def fill_practice_queue(self) -> None:
+        """In the background; where there are runs already, nothing is added."""
+        command = [sys.executable, "-m", "stalwart_site.cli", "practice"]
+        self._practice = Child("practice", command, self._environment(), QUICK_DRAIN)
+        self._practice.start()
+        self._write_record()
+
     def watch(self) -> None:
         """Keep PostgreSQL and every child alive until a stop signal comes.
 
@@ -114,13 +123,16 @@ class House:
 
     def close(self) -> None:
         """Stop everything in order; a second signal makes it hurry. Harmless when nothing runs."""
-        for child in self.children:
+        for child in self._processes():
             child.stop(hurry=lambda: self.signals.count > 1)
         if self.postgres is not None:
             self.postgres.stop()
         if self.children:
             state_folder.remove_record(self.folder)
         self._lock.close()
+
+    def _processes(self) -> list[Child]:
+        return [self._practice, *self.children] if self._practice else self.children
 
     def _check_ports(self) -> None:
         for host, port, option in (
@@ -146,6 +158,7 @@ class House:
             "STALWART_HOME": str(self.folder),
             "STALWART_WORKERS": str(self.plan.workers),
             "STALWART_FAULTS": "1" if settings.FAULTS_ALLOWED else "0",
+            IN_HOUSE: "1",
         }
         return os.environ | ours
 
@@ -172,7 +185,7 @@ class House:
                 if self.postgres
                 else "",  # ours alone: another may hold a password
                 "practice": settings.FAULTS_ALLOWED,
-                "children": [child.identity for child in self.children if child.identity],
+                "children": [child.identity for child in self._processes() if child.identity],
             },
         )
 

@@ -12,6 +12,8 @@ from django.core.management import call_command
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
+from runs.demo import make_logins
+
 
 def migrate_if_needed() -> None:
     """Apply what is missing; when nothing is, one query."""
@@ -23,7 +25,7 @@ def migrate_if_needed() -> None:
 
 def add_demo_data() -> None:
     """Add the demo people and what they can look at; what is there already stays as it is."""
-    call_command("demo", verbosity=0)
+    make_logins()
     connection.close()
 
 

@@ -45,7 +45,6 @@ CSRF_TRUSTED_ORIGINS = _list("STALWART_ORIGINS")
 INSTALLED_APPS = [
     "runs.apps.RunsConfig",
     "approvals.apps.ApprovalsConfig",
-    "stalwart_site.apps.SiteConfig",
     "django.contrib.admin",
     "django.contrib.auth",
     "django.contrib.contenttypes",
@@ -63,6 +62,7 @@ INSTALLED_APPS = [
     "drf_spectacular_sidecar",
     "pgtrigger",
     "rest_framework",
+    "stalwart_site.apps.SiteConfig",  # after django_q, whose admin it takes away
 ]
 
 MIDDLEWARE = [
@@ -76,6 +76,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
+    "runs.views.zone.ZoneMiddleware",
     "axes.middleware.AxesMiddleware",
 ]
 
@@ -177,7 +178,13 @@ USE_TZ = True
 
 # --- The engine --------------------------------------------------------------------------------------
 # Agent files this installation serves; each is an agent.yaml.
-_EXAMPLES = ("desk/agent.yaml", "returns/agent.yaml", "returns/atomic.yaml", "resolver/agent.yaml")
+_EXAMPLES = (
+    "desk/agent.yaml",
+    "desk/till.yaml",
+    "returns/agent.yaml",
+    "returns/atomic.yaml",
+    "resolver/agent.yaml",
+)
 AGENT_FILES = [
     Path(path)
     for path in _list("STALWART_AGENTS", ",".join(str(BASE_DIR / "examples" / name) for name in _EXAMPLES))
@@ -185,6 +192,9 @@ AGENT_FILES = [
 LEASE_SECONDS = _seconds("STALWART_LEASE_SECONDS", 30)
 CALL_TIMEOUT_SECONDS = _seconds("STALWART_CALL_TIMEOUT_SECONDS", 10)
 RETRY_SECONDS = _seconds("STALWART_RETRY_SECONDS", 2)  # first back-off; doubles each time
+LOOK_AGAIN_SECONDS = _seconds(
+    "STALWART_LOOK_AGAIN_SECONDS", 60
+)  # of an open question; doubles, up to an hour
 TURN_SECONDS = _seconds("STALWART_TURN_SECONDS", 20)  # then a run is given back, and others get their turn
 SWEEP_SECONDS = _seconds("STALWART_SWEEP_SECONDS", 1)
 RENUDGE_SECONDS = _seconds("STALWART_RENUDGE_SECONDS", 5)
@@ -203,6 +213,7 @@ Q_CLUSTER = {
     # The name salts the signature of every task: it is the same on every machine.
     "name": "stalwart",
     "orm": "default",
+    "broker_class": "runs.queue.CountingBroker",
     "workers": WORKERS,
     "queue_limit": WORKERS,
     "bulk": 1,
@@ -216,10 +227,10 @@ Q_CLUSTER = {
     "label": "Queue",
 }
 
-# A worker told to stop gives its calls in flight DRAIN_SECONDS; a cluster that takes no nudge for STALL_SECONDS,
-# though some are due, counts as hung, and is replaced.
+# A worker told to stop gives its calls in flight DRAIN_SECONDS. A cluster that has nudges, or could take some, and
+# for STALL_SECONDS neither takes or finishes one nor has anybody at work, counts as hung, and is replaced.
 DRAIN_SECONDS = _seconds("STALWART_DRAIN_SECONDS", 30)
-STALL_SECONDS = _seconds("STALWART_STALL_SECONDS", 60)
+STALL_SECONDS = _seconds("STALWART_STALL_SECONDS", 10)
 
 # --- The API -----------------------------------------------------------------------------------------
 # Every endpoint says for itself who may use it (runs/api/endpoint.py).

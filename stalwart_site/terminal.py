@@ -89,9 +89,8 @@ def find_run(name: str) -> Run:
     found = RUN.fullmatch(name)
     run = Run.objects.select_related("thread").filter(pk=int(found[1])).first() if found else None
     if run is None:
-        raise NotFound(
-            f"There is no run called {name!r}." if found else f"{name!r} is not a run: say R-12 or 12."
-        )
+        unknown = f"There is no run called {name!r}; `stalwart runs` lists them."
+        raise NotFound(unknown if found else f"{name!r} is not a run: say R-12 or 12.")
     return run
 
 
@@ -105,7 +104,7 @@ def find_person(login: str) -> Actor:
         make_logins()  # a practice machine that was never served
     user = User.objects.filter(username=login, is_active=True).first()
     if user is None:
-        raise NotFound(f"There is no login called {login!r}.")
+        raise NotFound(f"There is no login called {login!r}; an administrator of the console makes logins.")
     return person(user)
 
 

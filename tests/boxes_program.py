@@ -26,8 +26,15 @@ def program(what: str) -> None:
     with Saga("provision box", by="boxes_program") as saga:
         saga.step("provision", boxes.provision, undo="deprovision", undo_args={"box": "$result.id"})
         if what == "looked-up":
-            named = {"undo": "deprovision", "undo_args": {"box": "$result.id"}, "lookup": "find_box"}
-            saga.step("dns", boxes.keyed, args={"size": "m"}, timeout=0.2, **named)
+            saga.step(
+                "dns",
+                boxes.keyed,
+                args={"size": "m"},
+                undo="deprovision",
+                undo_args={"box": "$result.id"},
+                lookup="find_box",
+                timeout=0.2,
+            )
         else:
             saga.step("dns", boxes.add_dns, args={"box": "box-s"}, undo="del_dns")
         if what == "pauses":

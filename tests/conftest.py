@@ -7,7 +7,6 @@ browser     chromium; where there is none, its tests are left out, or an error w
 """
 
 import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,22 +16,13 @@ from django.conf import settings as django_settings
 
 from examples.services.process import Services, running
 from stalwart_site.embedded_postgres import EmbeddedPostgres
+from tests.browser_options import CHROMIUM, CHROMIUM_OPTIONS
 from tests.early import EMBEDDED, HOME, POSTGRES_FOLDER
 from tests.processes import Processes
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
     from pytest_django import Settings
-
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-# It must start as root, in a container, and talk to nobody but the page under test.
-CHROMIUM_OPTIONS = [
-    "--no-sandbox",
-    "--disable-quic",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 
 
 # --- Which tests run ----------------------------------------------------------------------------------

@@ -1,12 +1,16 @@
 """What the tests make: agents over the small world, runs, people."""
 
+import textwrap
 import time
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
+from django.db.models.functions import Now
 
-from runs import agentfile, services
+from runs import agentfile, calls, services
 from runs.access import Actor
 from runs.engine import advance
 from runs.models import Run, Step
@@ -23,11 +27,17 @@ def make_agent(
     name: str = "tester",
     tools: list[str] | None = None,
     module: str = "tests.world",
+    reconcile: str | None = None,
+    rules: str = "",
     **policy: Any,
 ) -> str:
-    """An agent over the tools of a module, with this policy (runs, rollback …). Returns its name."""
+    """An agent over the tools of a module, with this policy (runs, rollback …) and these rules. Returns its name."""
     path = folder / f"{name}.yaml"
-    document = {"agents": {name: {"tools": tools or TOOLS}}, "tools": [{"python": module}], **policy}
+    if rules:
+        (folder / f"{name}.rules.yaml").write_text(f"rules:\n{textwrap.indent(textwrap.dedent(rules), '  ')}")
+        policy["rulebook"] = f"./{name}.rules.yaml"
+    section = {"tools": tools or TOOLS} | ({"reconcile": reconcile} if reconcile else {})
+    document = {"agents": {name: section}, "tools": [{"python": module}], **policy}
     path.write_text(yaml.safe_dump(document))
     agentfile._known.pop(name, None)
     agentfile.register(path)
@@ -83,6 +93,22 @@ def reply(run: Run) -> str:
 def states(run: Run) -> dict[str, str]:
     """tool -> state, for the steps of a run; an undo's name is its own."""
     return {step.tool: step.state for step in run.steps.order_by("number")}
+
+
+def die(monkeypatch: pytest.MonkeyPatch, run: Run) -> Run:
+    """The worker dies in the call that the open question is about, and its lease runs out."""
+    with monkeypatch.context() as patch:
+        patch.setattr(calls, "dispatch", then_die)
+        with pytest.raises(KeyboardInterrupt):
+            answer(run, "approve")
+    return expire(run)
+
+
+def expire(run: Run) -> Run:
+    """Its lease ran out a moment ago; it was held by another process than this one, which lives."""
+    gone = {"lease_owner": "elsewhere:1:dead", "lease_expires_at": Now() - timedelta(milliseconds=1)}
+    Run.objects.filter(pk=run.pk).update(**gone)
+    return run
 
 
 def then_die(*args: Any) -> None:

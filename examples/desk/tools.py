@@ -20,7 +20,7 @@ def get_order(call: Call, order: int) -> Any:
     writes=True,
     undo="refund_card",
     lookup="find_operation",
-    says="charge order {order:d} {amount:F}",
+    says=("charge order {order:d} {amount:F}", "charge orders {order:d+} {amount:F} each"),
     sentence="Charge {amount} to order {order}",
     summary="{amount} charged to order {order}",
     if_not_done="charge {amount} to order {order}",
@@ -47,7 +47,7 @@ def refund_card(call: Call, charge: str, amount: Decimal) -> Any:
     writes=True,
     undo={"restore_crm": {"order": "$args.order", "status": "$result.previous"}},
     lookup="find_operation",
-    says="update crm for order {order:d}",
+    says="update crm for [order {order:d}]",
     sentence="Mark order {order} as {status} in the CRM",
     summary="order {order} marked {status} in the CRM",
 )
@@ -72,7 +72,7 @@ def restore_crm(call: Call, order: int, status: str) -> Any:
 @tool(
     writes=True,
     lookup="find_operation",
-    says="provision account for order {order:d}",
+    says="provision account for [order {order:d}]",
     sentence="Provision the account for order {order}",
     summary="account {account} provisioned for order {order}",
 )
@@ -87,7 +87,7 @@ def provision_account(call: Call, order: int) -> Any:
     writes=True,
     irreversible=True,
     lookup="find_operation",
-    says="send receipt for order {order:d}",
+    says="send receipt for [order {order:d}]",
     sentence="Send the receipt for order {order}",
     summary="receipt for order {order} sent",
     tells_customer="The receipt for order {order} was sent.",

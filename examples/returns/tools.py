@@ -67,7 +67,7 @@ def cancel_return(call: Call, label: str) -> Any:
     retry_safe=True,
     undo={"release_reservation": {"reservation": "$result.reservation"}},
     lookup="find_operation",
-    says="reserve {quantity:d} of {sku:id} for order {order:id}",
+    says="reserve {quantity:n} of {sku:id} for order {order:id}",
     sentence="Reserve {quantity} x {sku} for order {order}",
     summary="{quantity} x {item} reserved, warehouse {warehouse}",
     if_not_done="reserve {quantity} x {sku} for order {order}",

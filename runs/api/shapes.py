@@ -110,6 +110,37 @@ class NewRun(Body):
         return self
 
 
+class NewPlan(Body):
+    """Calls that are tried and not made: in a thread, or as if in a new one of this agent and user."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {"agent": "desk", "text": "charge order 4411 40.00, then send the receipt for order 4411"}
+            ]
+        }
+    )
+
+    agent: str = Field(default="", max_length=100, examples=["desk"])
+    user: str = Field(default="", max_length=200, examples=["u-17"])
+    thread: UUID | None = Field(
+        default=None, strict=False, description="In place of `agent` and `user`: what it did before counts."
+    )
+    text: str = Field(
+        default="", description="A turn. Without `steps` it is read into the calls it asks for."
+    )
+    steps: list[NewStep] = Field(default_factory=list, description="At most 100.")
+    task: str = Field(default="", max_length=100)
+    ticket: str = Field(default="", max_length=100, examples=["T-40912"])
+    subject: str = Field(default="", max_length=100, examples=["order 4411"])
+
+    @model_validator(mode="after")
+    def _in_one_place(self) -> Self:
+        if bool(self.thread) == bool(self.agent or self.user) or (self.user and not self.agent):
+            raise ValueError("either a thread, or an agent: a thread has both agent and user")
+        return self
+
+
 class Cancel(Body):
     """Why the run shall stop."""
 
@@ -215,11 +246,18 @@ class Thread(Out):
 class Stop(Out):
     """Why a run stopped."""
 
-    kind: str = Field(description="failed, refused, not_performed or cancelled", examples=["failed"])
+    kind: str = Field(
+        description="failed, refused, not_performed, cancelled, died; or, where it was left as it is for a person: "
+        "reconcile_conflict, internal_error, agent_gone",
+        examples=["failed"],
+    )
     step: int | None = Field(default=None, description="The number of the step.")
     tool: str | None = Field(default=None, examples=["provision_account"])
     cause: str | None = Field(default=None, examples=["RuntimeError"])
     by: str | None = Field(default=None, description="Who cancelled it.")
+    detail: str | None = Field(
+        default=None, description="Of a run that was left as it is: what is known of it."
+    )
 
 
 class Waiting(Out):
@@ -233,6 +271,7 @@ class Waiting(Out):
     text: str = Field(examples=["Charge 40.00 to order 4411"])
     warnings: list[str]
     approver: str = Field(description="The role that answers.", examples=["support"])
+    not_by: list[str] = Field(description="Those who asked for the call, and so may not answer (four eyes).")
     asked_at: datetime
 
 
@@ -286,6 +325,10 @@ class RunSummary(Out):
         ],
     )
     stop: Stop | None
+    held_up: str | None = Field(
+        description="Why it cannot be carried on now; it is tried again by itself.",
+        examples=[None],
+    )
     waiting: list[Waiting] = Field(description="What people must answer before it goes on.")
     started_by: str
     created_at: datetime
@@ -321,11 +364,29 @@ class Done(Out):
     undone_by: str | None = Field(description="The tool that would undo it; null where none can.")
 
 
+class LookedUp(Out):
+    """What a lookup said."""
+
+    at: datetime
+    said: Literal["happened", "did_not_happen", "cannot_say", "failed"]
+    error: str | None = Field(description="Of a lookup that failed.")
+
+
+class Lookup(Out):
+    """Asking the service what became of a call whose outcome is not known."""
+
+    tool: str = Field(examples=["find_operation"])
+    last: LookedUp | None
+    requested: bool = Field(description="Somebody asked for one, and it has not been answered yet.")
+    next_at: datetime | None = Field(description="When it is looked up next by itself.")
+
+
 class QuestionLinks(Out):
     """Addresses."""
 
     self: str
     answer: str
+    look_up: str | None = Field(description="Null where nothing can look it up.")
     run: str
 
 
@@ -346,6 +407,11 @@ class Question(Waiting):
     expires_at: datetime | None = Field(description="From then on it escalates; time never answers.")
     answer: AnswerWord | None = Field(description="What was said, where it is answered.")
     answered_by: str | None
+    lookup: Lookup | None = Field(description="Of an unknown outcome; null where nothing can look it up.")
+    settled: str | None = Field(
+        description="How a lookup settled it, where no answer was needed.",
+        examples=["A lookup settled this question, 14:02 UTC: it happened."],
+    )
     links: QuestionLinks
 
 
@@ -387,15 +453,75 @@ class Tool(Out):
     writes: bool
     undo: UndoOf | None
     irreversible: bool
+    reversible_until: str | None = Field(
+        description="After this its undo comes too late.", examples=["collection"]
+    )
     retry_safe: bool
     lookup: str | None = Field(description="The tool that says what became of a call.")
     confirm: bool = Field(description="A person approves each call.")
     approver: str = Field(examples=["support"])
-    says: list[str] = Field(
-        description="How a turn asks for it.", examples=[["charge order {order:d} {amount:F}"]]
+    says: dict[str, list[str]] = Field(
+        description="How a turn asks for it, by language.",
+        examples=[{"en": ["charge order {order:d} {amount:F}"]}],
     )
     agents: list[str] = Field(description="The agents that may call it.")
     fingerprint: str = Field(description="Changes with the tool; an approval holds for one.")
+
+
+class Asked(Out):
+    """Who would be asked for a call, and by which rule."""
+
+    approver: str = Field(description="The role that answers.", examples=["support"])
+    not_by: list[str] = Field(description="The names of those who may not answer: four eyes.")
+    rule: str = Field(description="`confirm`: the tool itself asks; else the rules that do.")
+    with_step: int | None = Field(description="The step whose question asks about this one too.")
+    warnings: list[str]
+
+
+class PlannedWrite(Out):
+    """A write that would be in effect, and the tool that would undo it; null where it would stay."""
+
+    step: int
+    text: str = Field(examples=["Charge 40.00 to order 4411"])
+    undone_by: str | None = Field(examples=["refund_card"])
+
+
+class IfItFails(Out):
+    """What a failure of this step would undo, latest first, and what it would leave."""
+
+    undone: list[PlannedWrite]
+    stays: list[PlannedWrite]
+    handed_over: bool = Field(description="Nothing is undone by itself; a person takes over.")
+    text: str = Field(examples=["If this step fails: “Charge 40.00 to order 4411” is undone by refund_card."])
+
+
+class PlannedStep(Out):
+    """One call of a plan, each as if those before it had been performed."""
+
+    number: int
+    tool: str = Field(examples=["charge_card"])
+    args: dict[str, Any] = Field(examples=[{"order": 4411, "amount": "40.00"}])
+    text: str = Field(examples=["Charge 40.00 to order 4411"])
+    writes: bool
+    ruling: Literal["allowed", "ask", "refused", "busy", "replayed"] = Field(
+        description="replayed: this action of the ticket is done already; busy: another run is at it."
+    )
+    rule: str = Field(description="Which rule says so.")
+    cause: str = Field(description="Why it is refused.")
+    asks: Asked | None
+    undo: UndoOf | None = Field(
+        description="What undoes it, with its arguments; `$result.x` is for the result to say."
+    )
+    not_undoable: str | None = Field(description="Why nothing undoes this write.")
+    if_it_fails: IfItFails
+
+
+class Plan(Out):
+    """What calls would do. Nothing of it is stored, and nothing is sent."""
+
+    agent: str = Field(examples=["desk"])
+    rules: str = Field(description="The version of the policy that it was checked under.")
+    steps: list[PlannedStep]
 
 
 class TaskType(Out):
@@ -411,6 +537,8 @@ class Agent(Out):
     name: str = Field(examples=["desk"])
     tools: list[str]
     says: list[str] = Field(description="What a turn can ask for.")
+    languages: list[str] = Field(description="In which languages a turn is read.", examples=[["en"]])
+    currency: str | None = Field(description="The money that a turn may name.", examples=["EUR"])
     on_unread: Literal["refuse", "ask_model", "ask_person"]
     model: str | None
     runs: Literal["atomic", "keep"]

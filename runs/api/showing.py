@@ -9,9 +9,9 @@ from django.utils import timezone
 from runs import models
 from runs.agentfile import AgentSpec, agents
 from runs.api import shapes
-from runs.loading import undoable
+from runs.loading import lookup_of, undoable
 from runs.replies import sentence, still_in_effect, summary_of
-from runs.services import ANSWERS
+from runs.services import ANSWERS, settled_by_lookup
 from runs.states import PARKED, RUN_BACKWARD, RUN_ENDS, RUN_FORWARD
 
 LAST_MESSAGES = 100
@@ -68,6 +68,7 @@ def summary(row: models.Run) -> shapes.RunSummary:
         subject=row.subject,
         reply=said[-1].text if said and row.state in RUN_ENDS else None,
         stop=row.stop,
+        held_up=row.trouble or None,
         waiting=[waiting(item, agents().get(row.thread.agent)) for item in steps if is_open(item)],
         started_by=row.started_by,
         created_at=row.created_at,
@@ -164,6 +165,7 @@ def waiting(row: models.Step, spec: AgentSpec | None) -> shapes.Waiting:
         text=question_text(row, spec),
         warnings=row.warnings,
         approver=row.approver,
+        not_by=row.not_by,
         asked_at=row.asked_at,
     )
 
@@ -174,10 +176,20 @@ def question_text(row: models.Step, spec: AgentSpec | None) -> str:
     return row.question or sentence(tool.sentence if tool else "", row.tool, row.args)
 
 
-def question(row: models.Step, steps: Iterable[models.Step]) -> shapes.Question:
+def last_looks(rows: Iterable[models.Step]) -> dict[int, models.Event]:
+    """What a lookup said last of each of these questions, by the question's id; in one query."""
+    asked = [row.pk for row in rows if row.asks == "outcome"]
+    looks = models.Event.objects.filter(step__in=asked, kind="step.looked_up").order_by("step_id", "-pk")
+    return {event.step_id: event for event in looks.distinct("step_id") if event.step_id} if asked else {}
+
+
+def question(
+    row: models.Step, steps: Iterable[models.Step], last_look: models.Event | None
+) -> shapes.Question:
     """The whole question. `steps` are the run's, with their entries; `row` has its run and thread."""
     spec = agents().get(row.run.thread.agent)
     answered = not is_open(row)
+    lookup = _lookup(row, last_look, spec)
     return shapes.Question(
         **waiting(row, spec).model_dump(),
         run=row.run.name,
@@ -194,11 +206,27 @@ def question(row: models.Step, steps: Iterable[models.Step]) -> shapes.Question:
         expires_at=row.expires_at,
         answer=row.answer or None,
         answered_by=row.answered_by or None,
+        lookup=lookup,
+        settled=(settled_by_lookup(row) or None) if answered else None,
         links=shapes.QuestionLinks(
             self=address("question", step=row.pk),
             answer=address("answer", step=row.pk),
+            look_up=address("look-up", step=row.pk) if lookup else None,
             run=run_address(row.run),
         ),
+    )
+
+
+def _lookup(row: models.Step, last: models.Event | None, spec: AgentSpec | None) -> shapes.Lookup | None:
+    tool = lookup_of(row, spec.catalogue.get(row.tool), spec) if spec else ""
+    if not tool:
+        return None
+    said = last and shapes.LookedUp(at=last.at, said=last.data["said"], error=last.data.get("error"))
+    return shapes.Lookup(
+        tool=tool,
+        last=said,
+        requested=is_open(row) and row.look_asked_at is not None,
+        next_at=row.due_at if is_open(row) else None,
     )
 
 

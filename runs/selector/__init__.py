@@ -5,14 +5,27 @@
     # (Call("charge_card", {"order": 4411, "amount": Decimal("40.00")}, "Please charge order 4411 40.00"),)
 
 No model takes part and nothing is guessed: a turn with one clause that no phrase reads raises `Unread`, and
-a clause that can be read in two ways raises `Ambiguous`. A language is data; English is the one there is.
+one that can be read in two ways raises `Ambiguous`, with its readings. A language is data (`languages/`).
 
-Standard library and `parse` only. A reader starts at `reading.py`.
+It knows nothing of runs, Django or the database. A reader starts at `reading.py`.
 """
 
-from runs.selector.english import ENGLISH
-from runs.selector.errors import Ambiguous, Call, PhraseError, Unread
+from runs.selector.calls import Call, Reading, written
+from runs.selector.errors import Ambiguous, PhraseError, Unread
+from runs.selector.grammar import Grammar, grammar, shipped
 from runs.selector.phrases import Phrase
-from runs.selector.reading import Reading, Selector
+from runs.selector.reading import Selector
 
-__all__ = ["ENGLISH", "Ambiguous", "Call", "Phrase", "PhraseError", "Reading", "Selector", "Unread"]
+__all__ = [
+    "Ambiguous",
+    "Call",
+    "Grammar",
+    "Phrase",
+    "PhraseError",
+    "Reading",
+    "Selector",
+    "Unread",
+    "grammar",
+    "shipped",
+    "written",
+]

@@ -10,7 +10,8 @@ as a request.
 """
 
 import re
-from collections.abc import Iterator
+import unicodedata
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -23,6 +24,12 @@ _WORD = rf'(?:{_QUOTED}|[^{_SPACE}"\u201c\u201d.,]|[.,](?![{_SPACE}]|\Z))+'
 _STRAY = r'["\u201c\u201d].*'
 _TOKEN = re.compile(f"(?P<mark>{_MARK})|(?P<word>{_WORD})|(?P<stray>{_STRAY})", re.DOTALL)
 _QUOTED_TEXT = re.compile(_QUOTED)
+MOST_WORDS = (
+    500  # of one clause, marks among them: more than any phrase has, and any list that is carried out
+)
+_COMPOSED_OF_TWO = re.compile("[A-Za-z][\u0300-\u036f]")
+# A digit, a quotation mark or an @; in a phrase, a field.
+_VALUE = re.compile('[0-9"@{]')
 
 
 class Token(NamedTuple):
@@ -38,13 +45,18 @@ class Token(NamedTuple):
 class Clause:
     """A clause as written, and its words.
 
-    words  normalised: no optional words, straight quotation marks, one space between; None when the clause
-           cannot be read in this language, whatever the phrases are
+    words  normalised: no optional words, straight quotation marks, letters with their accents in one character;
+           None when the clause cannot be read in this language, whatever the phrases are
     text   the person's own words; where a clause is missing, the connectives around the gap
+    joint  what joins it to the clause before, word by word, in small letters
+    start  where its text begins and ends in the turn
     """
 
-    words: str | None
+    words: tuple[str, ...] | None
     text: str
+    joint: tuple[str, ...]
+    start: int
+    end: int
 
 
 def split(turn: str, grammar: Grammar) -> Iterator[Clause]:
@@ -56,60 +68,89 @@ def split(turn: str, grammar: Grammar) -> Iterator[Clause]:
         length = _joint(tokens, at, grammar)
         leading = at == 0 and tokens[0].kind == "word"
         if length and not leading:
-            yield _clause(turn, tokens, begin, at, (joint[0], at + length), grammar)
+            after = (joint[0], at + length)
+            yield _clause(turn, tokens[begin:at], tokens[slice(*after)], tokens[slice(*joint)], grammar)
         if length:
             joint = (at, at + length)
             begin = at + length
         at += length or 1
-    ended = tokens and begin == len(tokens) and _is_stop(tokens, joint)
+    before = tokens[slice(*joint)]
+    ended = begin == len(tokens) and _is_stop(before)
     if tokens and not ended:
-        yield _clause(turn, tokens, begin, at, joint, grammar)
+        yield _clause(turn, tokens[begin:at], before, before, grammar)
+
+
+def needed(words: Sequence[str], grammar: Grammar) -> list[int]:
+    """Which of these words, in small letters, say something: all but courtesies, their commas, and articles.
+
+    An article before a value counts: "order a 4411" may be meant as order A4411.
+    """
+    polite = _polite(words, grammar)
+    kept = [at for at in range(len(words)) if at not in polite]
+    following = (*(words[at] for at in kept[1:]), "")
+    return [
+        at
+        for at, after in zip(kept, following, strict=False)
+        if words[at] not in grammar.articles or _VALUE.search(after)
+    ]
+
+
+def _polite(words: Sequence[str], grammar: Grammar) -> set[int]:
+    """Where the courtesies stand, and the commas that set them off."""
+    found: set[int] = set()
+    at = 0
+    while at < len(words):
+        length = next((len(c) for c in grammar.polite if tuple(words[at : at + len(c)]) == c), 0)
+        if length:
+            around = (at - 1, at + length)
+            found.update(range(at, at + length))
+            found.update(place for place in around if 0 <= place < len(words) and words[place] == ",")
+        at += length or 1
+    return found
 
 
 def _joint(tokens: list[Token], at: int, grammar: Grammar) -> int:
     """How many tokens from `at` on join two clauses; 0 for none."""
+    if tokens[at].kind == "word" and tokens[at].text.lower() not in grammar.connective_words:
+        return 0  # as nearly all are
     after_mark = at + (tokens[at].kind == "mark")
-    for connective in grammar.connectives:
+    for connective in grammar.joints:
         end = after_mark + len(connective)
-        if tuple(token.text.lower() for token in tokens[after_mark:end]) == connective:
+        if _folded(tokens[after_mark:end]) == connective:
             return end + (tokens[end : end + 1] != [] and tokens[end].text == ",") - at
     return int(tokens[at].kind == "mark" and tokens[at].text == ".")
 
 
-def _is_stop(tokens: list[Token], joint: tuple[int, int]) -> bool:
+def _is_stop(joint: list[Token]) -> bool:
     """Whether the joint is a full stop alone, which may end a turn. A connective may not."""
-    return joint[1] - joint[0] == 1 and tokens[joint[0]].kind == "mark"
+    return len(joint) == 1 and joint[0].kind == "mark"
+
+
+def _folded(tokens: list[Token]) -> tuple[str, ...]:
+    return tuple(token.text.lower() for token in tokens)
 
 
 def _clause(
-    turn: str, tokens: list[Token], begin: int, end: int, around: tuple[int, int], grammar: Grammar
+    turn: str, tokens: list[Token], around: list[Token], joint: list[Token], grammar: Grammar
 ) -> Clause:
-    """The clause of the tokens [begin, end); where there are none, a gap named by the tokens around it."""
-    if begin == end:
-        return Clause(None, turn[tokens[around[0]].start : tokens[around[1] - 1].end])
-    return Clause(_words(tokens[begin:end], grammar), turn[tokens[begin].start : tokens[end - 1].end])
+    """The clause of these tokens; where there are none, a gap named by the tokens around it."""
+    start, end = (tokens or around)[0].start, (tokens or around)[-1].end
+    words = _words(tokens, grammar) if tokens else None
+    return Clause(words, turn[start:end], _folded(joint), start, end)
 
 
-def _words(tokens: list[Token], grammar: Grammar) -> str | None:
-    if any(token.kind == "stray" for token in tokens):
+def _words(tokens: list[Token], grammar: Grammar) -> tuple[str, ...] | None:
+    if len(tokens) > MOST_WORDS or any(token.kind == "stray" for token in tokens):
         return None
-    kept = [_plain(token.text) for token in _needed(tokens, grammar)]
+    plain = [_plain(token.text) for token in tokens]
+    kept = tuple(plain[at] for at in needed([word.lower() for word in plain], grammar))
     if not all(grammar.characters.fullmatch(_QUOTED_TEXT.sub("", word)) for word in kept):
         return None
-    return " ".join(kept) or None
-
-
-def _needed(tokens: list[Token], grammar: Grammar) -> Iterator[Token]:
-    """The tokens without the optional words, and without the commas that set off a courtesy."""
-    folded = ["", *(token.text.lower() for token in tokens), ""]
-    for before, token, after in zip(folded, tokens, folded[2:], strict=False):
-        sets_off = token.text == "," and (before in grammar.courtesies or after in grammar.courtesies)
-        if not sets_off and token.text.lower() not in grammar.optional:
-            yield token
+    return kept or None
 
 
 def _plain(word: str) -> str:
-    """The word with straight quotation marks and apostrophes; what the marks hold stays as it is."""
+    """The word as a phrase has it; what quotation marks hold stays as it is."""
     if word.isascii():
         return word
     return "".join(_straight(part) for part in re.split(f"({_QUOTED})", word))
@@ -118,4 +159,5 @@ def _plain(word: str) -> str:
 def _straight(part: str) -> str:
     if part[:1] in ('"', "\u201c"):
         return f'"{part[1:-1]}"'
-    return part.replace("\u2019", "'")
+    composed = _COMPOSED_OF_TWO.sub(lambda two: unicodedata.normalize("NFC", two[0]), part)
+    return composed.replace("\u2019", "'")

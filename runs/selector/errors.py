@@ -1,35 +1,22 @@
-"""What the selector says no with, and the call that it says yes with.
+"""What the selector says no with.
 
     Unread                a turn that was not read as a whole
-    └── Ambiguous         one of its clauses can be read in more than one way
+    └── Ambiguous         it can be read in more than one way
     PhraseError           (ValueError) a phrase that could not be read without guessing
 
-An `Unread` is for the person who wrote the turn: its message is whole sentences, and holds no character that
-cannot be shown. A `PhraseError` is for whoever wrote the phrase, and comes when the agent is loaded.
+An `Unread` is for the person who wrote the turn: its message is whole sentences that say what was not read and
+what to do next, and holds no character that cannot be shown. A `PhraseError` is for whoever wrote the phrase, and
+comes when the agent is loaded.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from decimal import Decimal
+import re
+from collections.abc import Sequence
 
-Value = int | str | Decimal
+from runs.selector.calls import Reading
 
 SHOWN_PARTS = 5
 SHOWN_CHARACTERS = 120
-
-
-@dataclass(frozen=True)
-class Call:
-    """One clause, read.
-
-    tool  the name of the tool to call
-    args  what the clause gave, by name: int for `d`, Decimal with two places for `F`, str for the other types
-    text  the clause in the person's own words, without what joins it to the next
-    """
-
-    tool: str
-    args: dict[str, Value]
-    text: str
+_OTHER_SPACE = re.compile(r"[^\S \t\r\n\u00a0]")
 
 
 class Unread(Exception):
@@ -45,13 +32,14 @@ class Unread(Exception):
 
 
 class Ambiguous(Unread):
-    """A clause can be read in more than one way, and the selector never picks.
+    """The turn can be read in more than one way, and the selector never picks.
 
-    clause: the first such clause. readings: the calls that it could be.
+    clause: the first part that can. readings: what the whole turn could be, each with a text that reads in that
+    way alone; empty where there are too many to choose from.
     """
 
     def __init__(
-        self, message: str, parts: tuple[str, ...] = (), clause: str = "", readings: tuple[Call, ...] = ()
+        self, message: str, parts: tuple[str, ...] = (), clause: str = "", readings: tuple[Reading, ...] = ()
     ) -> None:
         super().__init__(message, parts)
         self.clause = clause
@@ -64,32 +52,38 @@ class PhraseError(ValueError):
 
 def unread(parts: tuple[str, ...], readable: str) -> Unread:
     """The refusal of a turn in which no phrase read these parts."""
-    return Unread(f"I did not read: {_list(parts)}. Nothing was done. {readable}", parts)
+    return Unread(
+        f"I did not read: {_list([_quote(part) for part in parts])}. Nothing was done. {readable}", parts
+    )
 
 
-def ambiguous(clause: str, readings: tuple[Call, ...], parts: tuple[str, ...]) -> Ambiguous:
-    """The refusal of a turn in which this clause, the first of `parts`, has these readings."""
-    ways = " or ".join(_describe(call) for call in readings)
-    message = f"I can read {_quote(clause)} in more than one way: {ways}. Nothing was done."
-    return Ambiguous(message, parts, clause, readings)
+def ambiguous(parts: tuple[str, ...], ways: Sequence[str], readings: tuple[Reading, ...]) -> Ambiguous:
+    """The refusal of a turn in which the first of `parts` can be read in these ways."""
+    message = (
+        f"I can read {_quote(parts[0])} in more than one way: {_list([_cut(way) for way in ways], ' or ')}. "
+        "Nothing was done. Write one of these in its place."
+    )
+    return Ambiguous(message, parts, parts[0], readings)
 
 
-def _list(parts: tuple[str, ...]) -> str:
-    shown = ", ".join(_quote(part) for part in parts[:SHOWN_PARTS])
-    more = len(parts) - SHOWN_PARTS
+def too_many_things(most: int) -> Unread:
+    """The refusal of a turn that nobody would look through."""
+    return Unread(f"The turn asks for more than {most} things. Nothing was done. Send it in parts.")
+
+
+def _list(items: Sequence[str], joint: str = ", ") -> str:
+    shown = joint.join(items[:SHOWN_PARTS])
+    more = len(items) - SHOWN_PARTS
     return f"{shown} and {more} more" if more > 0 else shown
 
 
 def _quote(part: str) -> str:
-    """The part on one line, cut where it is long."""
-    line = " ".join(part[: 2 * SHOWN_CHARACTERS].split())
+    return f'"{_cut(part)}"'
+
+
+def _cut(part: str) -> str:
+    """The part on one line, cut where it is long. A space that is none here is named: it would look like one."""
+    named = _OTHER_SPACE.sub(lambda space: f"(U+{ord(space[0]):04X})", part[: 2 * SHOWN_CHARACTERS])
+    line = " ".join(named.split())
     cut = len(line) > SHOWN_CHARACTERS or len(part) > 2 * SHOWN_CHARACTERS
-    return f'"{line[:SHOWN_CHARACTERS]}…"' if cut else f'"{line}"'
-
-
-def _describe(call: Call) -> str:
-    return f"{call.tool} ({_pairs(call.args.items())})" if call.args else call.tool
-
-
-def _pairs(args: Iterable[tuple[str, Value]]) -> str:
-    return ", ".join(f"{name} {_quote(value) if isinstance(value, str) else value}" for name, value in args)
+    return f"{line[:SHOWN_CHARACTERS]}…" if cut else line

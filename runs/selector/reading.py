@@ -1,93 +1,73 @@
 """The selector: a turn in; its calls out, or a refusal of the whole turn that names the parts not read."""
 
 import unicodedata
-from collections import defaultdict
-from collections.abc import Iterable
-from dataclasses import dataclass
-from itertools import islice
+from collections.abc import Iterable, Sequence
 
-from runs.selector.clauses import Clause, split
-from runs.selector.english import ENGLISH
-from runs.selector.errors import Call, Unread, ambiguous, unread
-from runs.selector.grammar import Grammar
-from runs.selector.phrases import CompiledPhrase, Phrase, compile_phrase
+from runs.selector.attempts import Attempt, different
+from runs.selector.calls import Reading
+from runs.selector.errors import Ambiguous, Unread, ambiguous, too_many_things, unread
+from runs.selector.phrases import Phrase
+from runs.selector.reader import MOST_THINGS, Reader
+from runs.selector.references import MOST_READINGS
 
 LONGEST_TURN = 64 * 1024  # bytes of UTF-8
-MOST_CLAUSES = 50
-SHOWN_PHRASES = 20
-
-
-@dataclass(frozen=True)
-class Reading:
-    """A turn that was read as a whole: its calls, at least one, in the order they were asked for."""
-
-    calls: tuple[Call, ...]
 
 
 class Selector:
     """Reads turns with a set of phrases. Compiled once; keeps nothing between turns, so threads share it."""
 
-    def __init__(self, phrases: Iterable[Phrase], grammar: Grammar = ENGLISH) -> None:
-        """Raises PhraseError for a phrase that could not be read without guessing."""
-        self._grammar = grammar
-        self._by_first_word: defaultdict[str | None, list[CompiledPhrase]] = defaultdict(list)
-        shown: dict[str, None] = {}
-        for compiled in (compile_phrase(phrase, grammar) for phrase in phrases):
-            self._by_first_word[compiled.first].append(compiled)
-            shown[compiled.shown] = None
-        self.readable: tuple[str, ...] = tuple(shown)
-        self._hint = _hint(self.readable)
+    def __init__(
+        self, phrases: Iterable[Phrase], languages: Sequence[str] = ("en",), currency: str | None = None
+    ) -> None:
+        """`currency` is the one money that a turn may name; None for none.
+
+        Raises PhraseError for a phrase that could not be read without guessing, and ConfigurationError for a
+        language that has not shipped or that has no name for the currency.
+        """
+        listed = list(phrases)
+        self._readers = [Reader(code, listed, currency) for code in languages]
+        self.readable = tuple(shown for reader in self._readers for shown in reader.readable)
 
     def read(self, text: str) -> Reading:
         """Read the whole turn.
 
-        1. refuse what is no turn: too long, not to be shown, empty, too many clauses;
-        2. read each clause with every phrase that begins as it does;
-        3. refuse the turn if a clause has no reading (Unread), or more than one (Ambiguous).
+        1. refuse what is no turn: too long, not to be shown, empty, too many things;
+        2. read it in each language, as a whole: a turn is never half in one and half in another;
+        3. refuse it if no language reads it (Unread), or if it can be read in two ways (Ambiguous).
         """
-        self._refuse_what_is_no_turn(text)
-        clauses = self._clauses(text)
-        readings = [self._readings(clause) for clause in clauses]
-        not_read = tuple(c.text for c, found in zip(clauses, readings, strict=True) if not found)
-        if not_read:
-            raise unread(not_read, self._hint)
-        unsure = [(c.text, found) for c, found in zip(clauses, readings, strict=True) if len(found) > 1]
-        if unsure:
-            raise ambiguous(unsure[0][0], tuple(unsure[0][1]), tuple(clause for clause, _ in unsure))
-        return Reading(tuple(found[0] for found in readings))
+        _refuse_what_is_no_turn(text)
+        attempts = [reader.attempt(text) for reader in self._readers]
+        whole = [attempt for attempt in attempts if not attempt.unread]
+        if not whole:
+            raise self._unread(text, attempts)
+        readings = different(reading for attempt in whole for reading in attempt.readings(MOST_READINGS + 1))
+        if any(len(reading.calls) > MOST_THINGS for reading in readings):
+            raise too_many_things(MOST_THINGS)
+        if len(readings) > 1:
+            raise _ambiguous(text, whole, readings)
+        return readings[0]
 
-    def _refuse_what_is_no_turn(self, text: str) -> None:
-        if len(text) > LONGEST_TURN or len(text.encode("utf-8", "surrogatepass")) > LONGEST_TURN:
-            raise Unread("The turn is longer than 64 KiB. Nothing was done.")
-        if not text.isprintable():
-            for character in text:
-                if not _can_be_shown(character):
-                    point = f"U+{ord(character):04X}"
-                    raise Unread(
-                        f"The turn holds a character that cannot be shown ({point}). Nothing was done."
-                    )
-
-    def _clauses(self, text: str) -> list[Clause]:
-        clauses = list(islice(split(text, self._grammar), MOST_CLAUSES + 1))
-        if not clauses:
-            raise Unread(f"The turn is empty. Nothing was done. {self._hint}")
-        if len(clauses) > MOST_CLAUSES:
-            raise Unread(f"The turn asks for more than {MOST_CLAUSES} things. Nothing was done.")
-        return clauses
-
-    def _readings(self, clause: Clause) -> list[Call]:
-        """Every different call that the clause could be. None is preferred to another."""
-        if clause.words is None:
-            return []
-        first = clause.words.partition(" ")[0].lower()
-        candidates = [*self._by_first_word.get(first, ()), *self._by_first_word.get(None, ())]
-        found = [call for phrase in candidates if (call := phrase.read(clause.words, clause.text))]
-        return _different(found) if len(found) > 1 else found
+    def _unread(self, text: str, attempts: Sequence[Attempt]) -> Unread:
+        """The refusal in the language that reads the most of the turn, or that knows the most of its words."""
+        pairs = zip(self._readers, attempts, strict=True)
+        reader, best = max(pairs, key=lambda pair: (pair[1].read, pair[0].knows(text)))
+        if len(self._readers) == 1:
+            return unread(best.unread, reader.hint())
+        names = " or ".join(reader.name for reader in self._readers)
+        return unread(best.unread, f"{reader.hint(f' in {reader.name}')} A turn is in one language: {names}.")
 
 
-def _different(calls: list[Call]) -> list[Call]:
-    """The calls without repeats. The types count too: order 40 and amount 40.00 are equal as numbers only."""
-    return list({(c.tool, frozenset((n, type(v), v) for n, v in c.args.items())): c for c in calls}.values())
+def _refuse_what_is_no_turn(text: str) -> None:
+    if len(text) > LONGEST_TURN or len(text.encode("utf-8", "surrogatepass")) > LONGEST_TURN:
+        raise Unread("The turn is longer than 64 KiB. Nothing was done. Send it in parts.")
+    if not text.isprintable():
+        for character in text:
+            if not _can_be_shown(character):
+                point = f"U+{ord(character):04X}"
+                raise Unread(
+                    f"The turn holds a character that cannot be shown ({point}). Nothing was done. "
+                    "Write it without."
+                )
 
 
 def _can_be_shown(character: str) -> bool:
@@ -95,10 +75,14 @@ def _can_be_shown(character: str) -> bool:
     return character.isprintable() or character in "\t\r\n" or unicodedata.category(character) == "Zs"
 
 
-def _hint(readable: tuple[str, ...]) -> str:
-    """What a person is told that they can write."""
-    if not readable:
-        return "There is nothing I can read."
-    more = len(readable) - SHOWN_PHRASES
-    rest = f"; and {more} more" if more > 0 else ""
-    return f"I can read: {'; '.join(readable[:SHOWN_PHRASES])}{rest}."
+def _ambiguous(text: str, whole: Sequence[Attempt], readings: Sequence[Reading]) -> Ambiguous:
+    """The refusal of a turn that can be read in more than one way. It names the clauses where that is so.
+
+    It is the whole turn where it is a matter of the language, or of where the clauses end.
+    """
+    shown = tuple(readings) if len(readings) <= MOST_READINGS else ()
+    unsure = whole[0].unsure
+    if len(whole) > 1 or any(way.length > 1 for ways in unsure for way in ways):
+        return ambiguous((text.strip(),), [reading.text for reading in readings], shown)
+    parts = tuple(ways[0].text for ways in unsure)
+    return ambiguous(parts, [Reading(way.calls).text for way in unsure[0]], shown)

@@ -1,19 +1,23 @@
-"""The verbs that callers use: start a run, answer a question, cancel.
+"""The verbs that callers use: start a run, answer a question or have it looked up, cancel.
 
 Each writes its own rows in one transaction, together with the nudge; only the engine moves a run.
 """
 
-from runs.services.answering import ANSWERS, resolve
+from runs.services.answering import ANSWERS, look_up, resolve, settled_by_lookup
 from runs.services.operating import cancel, resume, undo
 from runs.services.starting import (
     FAULTS,
     Proposal,
     RunRequest,
+    add_faults,
     close,
     propose,
     read_turn,
     start,
     start_thread,
+    subject_of,
+    valid_steps,
+    valid_text,
 )
 
 __all__ = [
@@ -21,13 +25,19 @@ __all__ = [
     "FAULTS",
     "Proposal",
     "RunRequest",
+    "add_faults",
     "cancel",
     "close",
+    "look_up",
     "propose",
     "read_turn",
     "resolve",
     "resume",
+    "settled_by_lookup",
     "start",
     "start_thread",
+    "subject_of",
     "undo",
+    "valid_steps",
+    "valid_text",
 ]

@@ -20,7 +20,7 @@ from runs.transitions import clock
 
 def cancel(actor: Actor, run: Run, reason: str = "") -> None:
     """Ask a live run to stop and undo what it did. A call in flight is not killed. Raises RunClosed, NotAllowed."""
-    require(may_operate(actor), "Only an operator may cancel a run.")
+    require(may_operate(actor), "Only an operator may cancel a run; ask one.")
     with transaction.atomic():
         alive = Run.objects.alive().filter(pk=run.pk, cancel_requested_at=None)
         asked = alive.update(
@@ -30,7 +30,9 @@ def cancel(actor: Actor, run: Run, reason: str = "") -> None:
             version=F("version") + 1,
         )
         if not asked:
-            raise RunClosed(f"{run.name} has ended, or is being cancelled already.")
+            raise RunClosed(
+                f"{run.name} has ended, or is being cancelled already; `undo` is for one that has ended."
+            )
         Event.objects.create(run=run, kind="run.cancel_requested", actor=actor.name, data={"reason": reason})
         queue.nudge(run.pk)
 
@@ -40,9 +42,9 @@ def undo(actor: Actor, run: Run) -> None:
 
     Refused while another run of its thread is open. What an abandoned rollback left is tried anew.
     """
-    require(may_operate(actor), "Only an operator may undo a run.")
+    require(may_operate(actor), "Only an operator may undo a run; ask one.")
     if not _can_undo(run):
-        raise RunClosed(f"{run.name} has nothing that can be undone.")
+        raise RunClosed(f"{run.name} has nothing that can be undone; what it left is for people.")
     with transaction.atomic():
         ended = Run.objects.filter(pk=run.pk, state__in=RUN_ENDS, undo_requested_at=None)
         asked = ended.update(undo_requested_at=Now(), undo_requested_by=actor.name, version=F("version") + 1)
@@ -58,13 +60,16 @@ def undo(actor: Actor, run: Run) -> None:
 
 def resume(actor: Actor, run: Run) -> None:
     """Have a worker look at a run now. Raises RunLeased where a live one holds it, RunClosed, NotAllowed."""
-    require(may_operate(actor), "Only an operator may resume a run.")
+    require(may_operate(actor), "Only an operator may resume a run; ask one.")
     with transaction.atomic():
         found = Run.objects.alive().filter(pk=run.pk)
         if not found.exists():
-            raise RunClosed(f"{run.name} has ended.")
+            raise RunClosed(f"{run.name} has ended; there is nothing to resume.")
         if not found.unheld().exists():
-            raise RunLeased(f"{run.name} is held by {run.lease_owner}; nothing was changed.")
+            raise RunLeased(
+                f"{run.name} is held by {run.lease_owner}; nothing was changed. Try again in a moment."
+            )
+        found.filter(due_at__isnull=False).update(due_at=Now())  # whatever it waits for: it is tried now
         Event.objects.create(run=run, kind="run.resume_requested", actor=actor.name)
         queue.nudge(run.pk)
 

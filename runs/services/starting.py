@@ -1,7 +1,7 @@
 """Starting a run, proposing its next call, closing it: what an agent does."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
@@ -18,11 +18,12 @@ from runs.errors import (
     NotAllowed,
     NotRead,
     RunClosed,
+    TurnAmbiguous,
 )
 from runs.models import Event, Message, Run, Step, Thread
-from runs.selector import Unread
+from runs.selector import Ambiguous, Reading, Unread, written
 from runs.services.refusals import refuse_if_busy, require
-from runs.states import RUN_FORWARD
+from runs.states import RUN_ENDS, RUN_FORWARD
 from runs.transitions import clock
 
 FAULTS = frozenset(
@@ -68,37 +69,64 @@ def start_thread(actor: Actor, agent_name: str, user: str) -> Thread:
     """A new conversation. Raises NotFound, NotAllowed, BadInput."""
     spec = agent(agent_name)
     require(may_start(actor, spec.name), f"You may not start a run of {spec.name}.")
-    return Thread.objects.create(agent=spec.name, user=_text(user, "/user", 200))
+    return Thread.objects.create(agent=spec.name, user=valid_text(user, "/user", 200))
 
 
 def start(actor: Actor, thread: Thread, request: RunRequest) -> Run:
     """Start a run in a thread: one transaction stores the turn, the run and its steps, and wakes a worker.
 
-    Raises NotRead, BadInput, NotAllowed, ThreadBusy; then nothing is stored and nothing is sent.
+    Raises NotRead, TurnAmbiguous, BadInput, NotAllowed, ThreadBusy; then nothing is stored and nothing is sent.
     """
     spec = agent(thread.agent)
     require(may_start(actor, spec.name), f"You may not start a run of {spec.name}.")
     faults = _faults(request.faults or {}, spec)
-    proposals = read_turn(spec, request.text) if request.text and not request.steps else list(request.steps)
-    steps = [_valid(spec, proposal, f"/steps/{index}") for index, proposal in enumerate(proposals)]
-    if not steps and not request.opened:
-        raise BadInput("A run needs a turn or at least one step.", field="/steps")
+    steps = valid_steps(spec, request)
     with transaction.atomic():
         locked = Thread.objects.select_for_update(no_key=True).get(pk=thread.pk)
         refuse_if_busy(locked)
-        run = _create_run(actor, locked, spec, request, faults)
+        run = _create_run(
+            actor, locked, spec, replace(request, subject=subject_of(request, spec, steps)), faults
+        )
         _append(locked, run, steps)
         queue.nudge(run.pk)
     return run
 
 
+def subject_of(request: RunRequest, spec: AgentSpec, steps: Sequence[Proposal]) -> str:
+    """What the run is about: as the caller says, or the first argument that the agent file names for it."""
+    name = spec.file.subject
+    named = (str(step.args[name]) for step in steps if name and step.args.get(name))
+    return request.subject or next(named, "")[:100]
+
+
+def valid_steps(spec: AgentSpec, request: RunRequest) -> list[Proposal]:
+    """The calls of a request, valid for their tools. Raises NotRead, BadInput."""
+    proposals = read_turn(spec, request.text) if request.text and not request.steps else list(request.steps)
+    steps = [_valid(spec, proposal, f"/steps/{index}") for index, proposal in enumerate(proposals)]
+    if not steps and not request.opened:
+        raise BadInput("A run needs a turn or at least one step.", field="/steps")
+    if request.task and request.task not in spec.file.tasks:
+        raise BadInput(f"{spec.name} has no task called {request.task!r}.", field="/task")
+    return steps
+
+
 def read_turn(spec: AgentSpec, text: str) -> list[Proposal]:
-    """The calls that a turn asks for; the whole turn or nothing. Raises NotRead."""
+    """The calls that a turn asks for; the whole turn or nothing. Raises NotRead, TurnAmbiguous."""
     try:
-        reading = spec.selector.read(text)
+        reading = spec.read(text)
+    except Ambiguous as error:
+        readings = [_reading_json(reading) for reading in error.readings]
+        raise TurnAmbiguous(str(error), field="/text", parts=list(error.parts), readings=readings) from None
     except Unread as error:
         raise NotRead(str(error), field="/text", parts=list(error.parts)) from None
     return [Proposal(call.tool, _as_json(call.args), call.text) for call in reading.calls]
+
+
+def _reading_json(reading: Reading) -> dict[str, Any]:
+    calls = [
+        {"tool": call.tool, "args": _as_json(call.args), "text": written(call)} for call in reading.calls
+    ]
+    return {"text": reading.text, "calls": calls}
 
 
 def _as_json(args: dict[str, Any]) -> dict[str, Any]:
@@ -132,12 +160,23 @@ def _faults(faults: dict[str, str], spec: AgentSpec) -> dict[str, str]:
     return faults
 
 
+def add_faults(run: Run, faults: dict[str, str]) -> None:
+    """Practice: from now on these tools' calls fail in this run. Raises NotAllowed, BadInput, RunClosed."""
+    known = _faults(faults, agent(run.thread.agent))
+    with transaction.atomic():
+        found = Run.objects.select_for_update().exclude(state__in=RUN_ENDS).filter(pk=run.pk).first()
+        if found is None:
+            raise RunClosed(f"{run.name} has ended; start a new run.")
+        found.faults |= known
+        found.version += 1
+        found.save(update_fields=["faults", "version"])
+        Event.objects.create(run=run, kind="run.faults_added", actor="practice", data=known)
+
+
 def _create_run(
     actor: Actor, thread: Thread, spec: AgentSpec, request: RunRequest, faults: dict[str, str]
 ) -> Run:
     file = spec.file
-    if request.task and request.task not in file.tasks:
-        raise BadInput(f"{spec.name} has no task called {request.task!r}.", field="/task")
     if len(request.steps) > MAX_STEPS:
         raise BadInput(f"A run has at most {MAX_STEPS} steps at its start.", field="/steps")
     task = file.tasks.get(request.task)
@@ -152,8 +191,8 @@ def _create_run(
         confirm=file.confirm,
         opened=request.opened,
         task=request.task,
-        ticket=_text(request.ticket, "/ticket", 100, blank=True),
-        subject=_text(request.subject, "/subject", 100, blank=True),
+        ticket=valid_text(request.ticket, "/ticket", 100, blank=True),
+        subject=valid_text(request.subject, "/subject", 100, blank=True),
         faults=faults,
         started_by=actor.name,
     )
@@ -204,7 +243,8 @@ def close(actor: Actor, run: Run) -> None:
         queue.nudge(run.pk)
 
 
-def _text(value: str, field: str, limit: int, *, blank: bool = False) -> str:
+def valid_text(value: str, field: str, limit: int, *, blank: bool = False) -> str:
+    """A name that can be stored. Raises BadInput."""
     if not isinstance(value, str) or "\x00" in value or len(value) > limit or not (value or blank):
         raise BadInput(f"Text of 1 to {limit} characters, without NUL, is needed.", field=field)
     return value

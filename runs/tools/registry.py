@@ -8,7 +8,7 @@ import asyncio
 import dataclasses
 import inspect
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints, overload
@@ -17,8 +17,10 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, Wi
 
 from runs.digest import canonical, jsonable, sha256
 from runs.errors import BadInput, ConfigurationError, InDoubt
+from runs.selector import shipped
 
 F = TypeVar("F", bound=Callable[..., Any])
+Says = str | Sequence[str] | Mapping[str, str | Sequence[str]]
 MONEY = {"type": "string", "pattern": r"^-?\d+(\.\d+)?$", "examples": ["40.00"]}
 ATTRIBUTE = "__stalwart_tool__"
 
@@ -56,9 +58,10 @@ class Undo:
 class Tool:
     """What the engine knows of a tool. Durations are in seconds; None means the setting's default.
 
-    In words, as templates over the arguments and the result: `says` is how a turn asks for it, `sentence` the
-    confirmation's title, `summary` what was done, `detail` what was not, `if_not_done` the next person's hint (of an
-    undo: when to do it), `tells_customer` what the customer knows by it, `untold` what they then do not know.
+    `says` is how a turn asks for it, by language: {"en": ("charge order {order:d} {amount:F}",)}. In words, as
+    templates over the arguments and the result: `sentence` is the confirmation's title, `summary` what was done,
+    `detail` what was not, `if_not_done` the next person's hint (of an undo: when to do it), `tells_customer` what the
+    customer knows by it, `untold` what they then do not know.
     `reversible_until` says until when its undo is possible (runs/tools/windows.py).
     """
 
@@ -76,7 +79,7 @@ class Tool:
     confirm: bool = True
     approver: str = "support"
     tells_customer: str = ""
-    says: tuple[str, ...] = ()
+    says: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     sentence: str = ""
     summary: str = ""
     if_not_done: str = ""
@@ -174,7 +177,7 @@ def tool(
     *,
     writes: bool = False,
     undo: str | Mapping[str, Any] | None = None,
-    says: str | tuple[str, ...] = (),
+    says: Says = (),
     **attributes: Any,
 ) -> Callable[[F], F]: ...
 
@@ -184,7 +187,7 @@ def tool(
     *,
     writes: bool = False,
     undo: str | Mapping[str, Any] | None = None,
-    says: str | tuple[str, ...] = (),
+    says: Says = (),
     **attributes: Any,
 ) -> Any:
     """Make a function a tool: `@tool(writes=True, undo="refund_card", says="charge order {order:d} {amount:F}")`.
@@ -199,7 +202,7 @@ def tool(
         spec = {
             "writes": writes,
             "undo": parse_undo(name, undo),
-            "says": (says,) if isinstance(says, str) else tuple(says),
+            "says": parse_says(name, says),
             **attributes,
         }
         setattr(target, ATTRIBUTE, build(Tool(name, target, arguments, wants_call), spec))
@@ -239,6 +242,28 @@ def parse_undo(name: str, undo: Any) -> Undo | None:
         f"Tool {name}: undo must be the name of a tool, or one name with its arguments, "
         'such as {refund_card: {charge: "$result.charge"}}.'
     )
+
+
+def parse_says(name: str, says: Any) -> dict[str, tuple[str, ...]]:
+    """Phrases by language; one phrase or a list of them is English. Raises ConfigurationError."""
+    by_language = says if isinstance(says, Mapping) else {"en": says}
+    found = {language: _phrases(name, phrases) for language, phrases in by_language.items()}
+    for language in found:
+        if language not in shipped():
+            raise ConfigurationError(
+                f"Tool {name}: says: the language {language!r} has not shipped; these have: {', '.join(shipped())}."
+            )
+    return {language: phrases for language, phrases in found.items() if phrases}
+
+
+def _phrases(name: str, phrases: Any) -> tuple[str, ...]:
+    listed = [phrases] if isinstance(phrases, str) else phrases
+    if not isinstance(listed, Sequence) or not all(isinstance(phrase, str) for phrase in listed):
+        raise ConfigurationError(
+            f"Tool {name}: says must be a phrase, a list of phrases, or these by language, such as "
+            '{en: "look up order {order:d}", pt: "consulta pedido {order:d}"}.'
+        )
+    return tuple(listed)
 
 
 def _arguments(function: Callable[..., Any]) -> tuple[type[BaseModel], bool]:

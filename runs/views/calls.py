@@ -3,23 +3,19 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from django.utils import timezone
 
-from runs.agentfile import AgentFile, AgentSpec, agent
-from runs.errors import NotFound
+from runs.agentfile import AgentSpec
 from runs.loading import closes_at, undo_named, undo_of
 from runs.models import Step
 from runs.replies import sentence
 from runs.states import StepState
 from runs.tools import windows
-from runs.tools.bindings import Unbindable, bind
+from runs.tools.bindings import Unbindable, bind, promised
 from runs.tools.registry import Tool, Undo
 from runs.views.moments import clock
-
-NO_FILE = AgentFile.model_construct(agents={}, tools=[])
 
 
 @dataclass(frozen=True)
@@ -39,14 +35,6 @@ class UndoWords:
     arguments: tuple[Argument, ...] = ()
     why_not: str = ""
     until: str = ""  # the time, or what ends it: collection
-
-
-def spec_of(name: str) -> AgentSpec:
-    """The agent of this name; one that knows no tool where it is gone, so that its old runs can be read."""
-    try:
-        return agent(name)
-    except NotFound:
-        return AgentSpec(name, Path(), NO_FILE, {})
 
 
 def in_order(args: Mapping[str, Any], tool: Tool | None) -> dict[str, Any]:
@@ -112,23 +100,24 @@ def undo_words(step: Step, spec: AgentSpec) -> UndoWords:
 
 
 def _bound(step: Step, undo: Undo, by: Tool | None) -> UndoWords:
-    known = step.state in (StepState.PERFORMED, StepState.UNDONE)
-    if not known:
-        names = by.arguments.model_fields if by else undo.args
-        return UndoWords(undo.tool, tuple(_promised(name, undo, step) for name in names))
+    if step.entry is None or step.state not in (StepState.PERFORMED, StepState.UNDONE):
+        return _promised(step, undo, by)
     try:
-        args = bind(undo, by, step.args, step.entry.result if step.entry else None)
+        args = bind(undo, by, step.args, step.entry.result)
     except Unbindable as error:
         return UndoWords(why_not=f"it cannot be undone: {error}")
     return UndoWords(undo.tool, arguments_of(args, by))
 
 
-def _promised(name: str, undo: Undo, step: Step) -> Argument:
-    """An argument of an undo whose write has no result yet."""
-    source = undo.args.get(name, f"$args.{name}" if name in step.args else f"$result.{name}")
-    if not isinstance(source, str) or not source.startswith("$"):
-        return Argument(name, *_text(source))
-    root, _, path = source.partition(".")
-    if root == "$args" and path in step.args:
-        return Argument(name, *_text(step.args[path]))
-    return Argument(name, "from its result")
+def _promised(step: Step, undo: Undo, by: Tool | None) -> UndoWords:
+    """The undo of a write that has no result yet."""
+    try:
+        args = promised(undo, by, step.args)
+    except Unbindable as error:
+        return UndoWords(why_not=f"it could not be undone: {error}")
+    return UndoWords(undo.tool, tuple(_argument(name, value) for name, value in args.items()))
+
+
+def _argument(name: str, value: Any) -> Argument:
+    later = isinstance(value, str) and value.startswith("$result")
+    return Argument(name, "from its result") if later else Argument(name, *_text(value))

@@ -11,11 +11,12 @@ from django.shortcuts import redirect, render
 
 from runs import services
 from runs.access import may_see
-from runs.agentfile import agents
+from runs.agentfile import AgentSpec, agents, spec_of
 from runs.errors import NotFound, Problem
 from runs.models import Message, Run, Step, Thread
+from runs.replies import sentence
 from runs.states import PARKED, RUN_BACKWARD, RUN_ENDS, RUN_FORWARD
-from runs.views.calls import sentence_of, spec_of
+from runs.views.calls import sentence_of
 from runs.views.looks import Look, look_of_run, look_of_step
 from runs.views.rules import PageRequest, page
 from runs.views.shell import render_page
@@ -119,11 +120,31 @@ def _send_turn(request: PageRequest, thread: Thread) -> HttpResponse:
     try:
         services.start(request.actor, thread, services.RunRequest(text=text, faults=faults))
     except Problem as problem:
-        context = _facts(thread) | {"typed": text, "problem": problem}
+        context = _facts(thread) | {
+            "typed": text,
+            "problem": problem,
+            "readings": readings_of(problem, spec_of(thread.agent)),
+            "sent_faults": faults or {},
+        }
         return render_page(
             request, "runs/conversation.html", context, status=problem.status, area="conversations"
         )
     return redirect("conversation", thread.pk)
+
+
+def readings_of(problem: Problem, spec: AgentSpec) -> list[dict[str, Any]]:
+    """What a turn that can be read in more than one way could be, each call in the words of its tool."""
+    found: list[dict[str, Any]] = problem.extra.get("readings", [])
+    return [
+        {
+            "text": reading["text"],
+            "calls": [
+                call | {"sentence": sentence(spec.catalogue[call["tool"]].sentence, "", call["args"])}
+                for call in reading["calls"]
+            ],
+        }
+        for reading in found
+    ]
 
 
 def _facts(thread: Thread) -> dict[str, Any]:
@@ -145,7 +166,7 @@ def _facts(thread: Thread) -> dict[str, Any]:
         "busy": busy,
         "waits": busy is not None and any(_waits(step) for step in busy.steps.all()),
         "seen": "-".join(f"{run.pk}.{run.version}" for run in shown[-2:]),
-        "phrases": [phrase for tool in spec.tools.values() for phrase in tool.says],
+        "phrases": spec.selector.readable if spec.tools else (),
         "tools": sorted(spec.tools),
         "faults": sorted(services.FAULTS) if settings.FAULTS_ALLOWED else [],
     }

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from runs.models import Run, Step
-from runs.states import PARKED, RunState, StepState
+from runs.states import PARKED, RUN_ENDS, RunState, StepState
 
 
 @dataclass(frozen=True)
@@ -57,8 +57,10 @@ ANSWERED = Look("answered", *RUNNING)
 
 
 def look_of_run(run: Run) -> Look:
-    """A run's state; one that has a cancel coming says so."""
+    """A run's state; one that has a cancel coming, or that cannot be carried on now, says so."""
     look = RUN_LOOKS[RunState(run.state)]
+    if run.trouble and run.state not in RUN_ENDS:
+        return Look("held up", *STUCK)
     return Look(f"{look.word}, cancel requested", look.tint, look.shape) if _is_stopping(run) else look
 
 

@@ -4,18 +4,21 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import Count, Min, Prefetch
-from django.http import HttpResponse
+from django.http import HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
 from django.utils import timezone
 
 from runs.access import may_see
+from runs.agentfile import agents, spec_of
 from runs.errors import NotFound
 from runs.loading import undoable
 from runs.models import Attempt, Event, Message, Run, Step
 from runs.replies import still_in_effect
-from runs.states import RUN_ENDS, RunState, StepState
+from runs.states import IN_FLIGHT, RUN_ENDS, RunState, StepState
 from runs.views import verbs
-from runs.views.calls import sentence_of, spec_of
+from runs.views.calls import sentence_of
+from runs.views.exporting import as_csv, as_json
+from runs.views.finding import STATES, Search, count
 from runs.views.keyset import newest_first
 from runs.views.looks import Look, look_of_run
 from runs.views.rules import PageRequest, page
@@ -39,9 +42,10 @@ class RunRow:
 
 @page(may_see)
 def run_list(request: PageRequest) -> HttpResponse:
-    """All runs, newest first."""
+    """All runs, or those that were looked for; newest first."""
+    search = Search.of(request.GET.dict())
     turns = Prefetch("messages", Message.objects.filter(role="user"), to_attr="turns")
-    runs = Run.objects.select_related("thread").prefetch_related(turns)
+    runs = search.runs().select_related("thread").prefetch_related(turns)
     found = newest_first(runs, request.GET.get("after", ""), PAGE)
     counts = dict(
         Step.objects.filter(run__in=found.rows, undoes=None)
@@ -50,7 +54,22 @@ def run_list(request: PageRequest) -> HttpResponse:
         .annotate(Count("pk"))
     )
     rows = [RunRow(run, look_of_run(run), _what(run), counts.get(run.pk, 0)) for run in found.rows]
-    return render_page(request, "runs/list.html", {"rows": rows, "page": found}, area="runs")
+    context = {
+        "rows": rows,
+        "page": found,
+        "search": search,
+        "count": count(search.runs()),
+        "states": {name: words for name, (words, _) in STATES.items()},
+        "agents": sorted(agents()),
+    }
+    return render_page(request, "runs/list.html", context, area="runs")
+
+
+@page(may_see)
+def run_export(request: PageRequest, kind: str) -> HttpResponseBase:
+    """The runs of a search as a file, all of them."""
+    write = {"csv": as_csv, "json": as_json}[kind]
+    return write(Search.of(request.GET.dict()).runs())
 
 
 def _what(run: Any) -> str:
@@ -94,6 +113,7 @@ def _facts(request: PageRequest, run: Run) -> dict[str, Any]:
         "entries": timeline(Story(run, steps, attempts, told, _places(run)), spec),
         "undo_order": undo_order(steps, spec),
         "left": [sentence_of(step, spec) for step in left],
+        "unknown": [sentence_of(step, spec) for step in steps if step.state in IN_FLIGHT],
         "left_undoable": sum(1 for step in left if undoable(step, spec, timezone.now())),
         "said": messages,
         "record": record[:RECORD_LINES],

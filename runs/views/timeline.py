@@ -9,7 +9,9 @@ from datetime import datetime, timedelta
 
 from runs.agentfile import AgentSpec
 from runs.models import Attempt, Event, Run, Step
+from runs.replies import found_by_lookup, reason_of
 from runs.states import PARKED, RUN_ENDS, RunState, StepState
+from runs.trace import LOOKED_UP
 from runs.views import moments
 from runs.views.calls import result_text, sentence_of
 from runs.views.looks import RUN_LOOKS, Look, look_of_step
@@ -19,7 +21,12 @@ LAST = 1 << 62  # the place of what has not begun
 # The lines of the record that tell more than the rows do.
 TOLD = (
     "question.answered",
+    "step.looked_up",
     "lease.taken_over",
+    "run.reconciled",
+    "run.held_up",
+    "run.halted",
+    "run.left_as_it_is",
     "run.cancel_requested",
     "run.rewound",
     "run.rewind_refused",
@@ -59,14 +66,14 @@ def timeline(story: Story, spec: AgentSpec) -> list[Entry]:
     attempts: dict[int, list[Attempt]] = {}
     for attempt in story.attempts:
         attempts.setdefault(attempt.step_id, []).append(attempt)
-    answers: dict[int | None, list[Event]] = {}
+    said: dict[int | None, list[Event]] = {}
     for event in story.told:
-        if event.kind == "question.answered":
-            answers.setdefault(event.step_id, []).append(event)
+        if event.kind in ("question.answered", "step.looked_up"):
+            said.setdefault(event.step_id, []).append(event)
     entries = [_start(story.run, story.steps)]
     for step in story.steps:
         place = story.places.get(step.pk, LAST + step.number)
-        entries.append(_step(step, place, attempts.get(step.pk, []), answers.get(step.pk, []), spec))
+        entries.append(_step(step, place, attempts.get(step.pk, []), said.get(step.pk, []), spec))
     entries += [entry for event in story.told if (entry := _event(event))]
     return list(_with_gaps(sorted(entries, key=lambda entry: entry.place)))
 
@@ -88,14 +95,14 @@ def _start(run: Run, steps: Sequence[Step]) -> Entry:
     return Entry(0, run.created_at, words, tuple(details))
 
 
-def _step(step: Step, place: int, attempts: list[Attempt], answers: list[Event], spec: AgentSpec) -> Entry:
+def _step(step: Step, place: int, attempts: list[Attempt], said: list[Event], spec: AgentSpec) -> Entry:
     look = look_of_step(step)
     is_done = step.state in (StepState.PERFORMED, StepState.UNDONE)
     return Entry(
         place=place,
         at=_began(step, attempts),
         title=f"{step.number}. {sentence_of(step, spec)}",
-        details=tuple(_details(step, attempts, answers, result_text(step, spec) if is_done else "")),
+        details=tuple(_details(step, attempts, said, result_text(step, spec) if is_done else "")),
         look=look,
         tint=_tint(step, look),
         error="" if is_done else ": ".join(part for part in (step.error_class, step.error) if part),
@@ -114,10 +121,13 @@ def _began(step: Step, attempts: list[Attempt]) -> datetime | None:
     return first or step.sent_at or step.asked_at or step.ended_at
 
 
-def _details(step: Step, attempts: list[Attempt], answers: list[Event], result: str) -> Iterator[str]:
+def _details(step: Step, attempts: list[Attempt], said: list[Event], result: str) -> Iterator[str]:
     if step.undoes:
         yield f"undoes step {step.undoes.number}"
-    yield from _answer_words(answers)
+    yield from _answer_words(event for event in said if event.kind == "question.answered")
+    yield from _look_words([event for event in said if event.kind == "step.looked_up"])
+    if found_by_lookup(step):
+        yield "settled by the lookup; no answer was needed"
     if step.replayed:
         yield "already done under this key; not sent again"
     yield from _call_words(attempts)
@@ -125,7 +135,14 @@ def _details(step: Step, attempts: list[Attempt], answers: list[Event], result: 
         yield result
 
 
-def _answer_words(answers: list[Event]) -> Iterator[str]:
+def _look_words(looks: list[Event]) -> Iterator[str]:
+    if looks:
+        last = looks[-1]
+        often = "looked up" if len(looks) == 1 else f"looked up {len(looks)} times, last"
+        yield f"{often} at {moments.clock(last.at)}: {LOOKED_UP.get(last.data['said'], last.data['said'])}"
+
+
+def _answer_words(answers: Iterable[Event]) -> Iterator[str]:
     words = {"approve": "approved", "skip": "skipped", "cancel_all": "cancelled"}
     for event in answers:
         said = str(event.data.get("answer", ""))
@@ -156,6 +173,14 @@ def _event(event: Event) -> Entry | None:
             return Entry(place, at, f"Cancel requested by {event.actor}", (f"“{reason}”",) if reason else ())
         case "lease.taken_over":
             return Entry(place, at, "Taken over by another worker", (str(event.data.get("owner", "")),))
+        case "run.reconciled":
+            said = (f"“{event.data['detail']}”",) if event.data.get("detail") else ()
+            return Entry(place, at, f"Its agent’s reconcile function: {event.data.get('outcome')}", said)
+        case "run.held_up":
+            return Entry(place, at, "Held up, and tried again by itself", error=event.data.get("cause", ""))
+        case "run.halted" | "run.left_as_it_is":
+            why = reason_of(event.data["why"])
+            return Entry(place, at, "Left as it is, for a person to take over", error=why)
     if event.kind.startswith("run.") and event.after in RUN_ENDS:
         look = RUN_LOOKS[RunState(event.after)]
         return Entry(place, at, f"The run ended: {look.word}", tint=look.tint)

@@ -124,11 +124,11 @@ def _row(index: int, write: Step, undo: Step | None, spec: AgentSpec) -> UndoRow
     ended_badly = write.state in STEP_ENDS and write.state not in (StepState.PERFORMED, StepState.UNDONE)
     words = undo_words(write, spec)
     name = undo.tool if undo else "" if ended_badly else words.tool
-    box = _box(MARGIN, y, f"{write.number} {write.tool}", _tint(write))
+    left = box(MARGIN, y, f"{write.number} {write.tool}", _tint(write))
     right = MARGIN + BOX_WIDTH + GAP
-    back = _box(right, y, name, _tint(undo) if undo else "quiet", planned=undo is None) if name else None
+    back = box(right, y, name, _tint(undo) if undo else "quiet", planned=undo is None) if name else None
     mark = "" if back or ended_badly else "stays" if _is_done(write) else "would stay"
-    return UndoRow(box, back, _words(write, undo, name, words.why_not, ended_badly), mark)
+    return UndoRow(left, back, _words(write, undo, name, words.why_not, ended_badly), mark)
 
 
 def _words(write: Step, undo: Step | None, name: str, why_not: str, ended_badly: bool) -> str:
@@ -153,7 +153,8 @@ def _tint(step: Step) -> str:
     return look_of_step(step).tint
 
 
-def _box(x: int, y: int, name: str, tint: str, *, planned: bool = False) -> Box:
+def box(x: int, y: int, name: str, tint: str, *, planned: bool = False) -> Box:
+    """A box whose name is cut to fit."""
     short = name if len(name) <= LETTERS else f"{name[: LETTERS - 1]}…"
     return Box(x, y, short, name, tint, planned)
 

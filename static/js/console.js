@@ -110,11 +110,11 @@
   const shortcutsOff = () => localStorage.getItem("shortcuts") === "off";
   const showShortcuts = () => {
     root.classList.toggle("no-shortcuts", shortcutsOff());
-    const toggle = $("#shortcuts");
+    const toggle = $("[data-shortcuts]");
     if (toggle) toggle.textContent = shortcutsOff() ? "Shortcuts: off" : "Shortcuts: on";
   };
   document.addEventListener("click", (event) => {
-    if (event.target.id !== "shortcuts") return;
+    if (!event.target.matches("[data-shortcuts]")) return;
     localStorage.setItem("shortcuts", shortcutsOff() ? "on" : "off");
     showShortcuts();
   });

@@ -110,7 +110,7 @@ def served() -> Iterator[Shell]:
         shell.environment |= {"STALWART_CALL_TIMEOUT_SECONDS": "1", "STALWART_WORKERS": "1"}
         ports = ["--port", str(free_port()), "--services-port", str(free_port())]
         process = subprocess.Popen(
-            [*CLI, "serve", *ports], cwd=ROOT, env=shell.environment, stdout=output, stderr=output
+            [*CLI, "serve", "--empty", *ports], cwd=ROOT, env=shell.environment, stdout=output, stderr=output
         )
         serve = Started(process, output)
         try:
@@ -176,8 +176,73 @@ def test_a_command_that_was_killed_in_the_middle_of_a_call_charges_once(shell: S
     assert (said.code, "paid 10.00" in said.out) == (0, True)
     assert shell.changes("--run", left[1]) == ["charge_card"]
     trace = shell("trace", left[1]).out
-    assert "-> no answer (process stopped)" in trace
+    assert "-> no answer (process killed)" in trace
     assert "-> found: it happened" in trace
+
+
+KEY = "[0-9a-f]{16}"
+NO_ANSWER = rf"  1  write     request_refund key {KEY} -> no answer \(process stopped\)"
+FOUND = f"  1  reconcile request_refund key {KEY} -> found: it happened"
+SENT_AGAIN = [
+    f"  1  reconcile request_refund key {KEY} -> not found",
+    f"  1  write     request_refund key {KEY} -> done",
+]
+
+
+@pytest.mark.parametrize(
+    ("ticket", "where", "words", "lines", "calls"),
+    [
+        ("T-90104", "after-write", "after request_refund was made", [NO_ANSWER, FOUND], 1),
+        ("T-90103", "during-call", "while request_refund was made", [NO_ANSWER, FOUND], 1),
+        ("T-90603", "before-write", "before request_refund left", [NO_ANSWER, *SENT_AGAIN], 2),
+    ],
+)
+def test_a_process_that_is_killed_around_a_refund_refunds_once(
+    shell: Shell, ticket: str, where: str, words: str, lines: list[str], calls: int
+) -> None:
+    proposed = shell("run", ticket, "--json", STALWART_FAULTS="1")
+    run, [question] = proposed.json()["run"], proposed.json()["waiting"]
+    assert (proposed.code, question["tool"]) == (3, "request_refund")
+    if (
+        where == "before-write"
+    ):  # the ticket's own fault strikes once, here at the call that is sent after the crash
+        lines = [*lines[:-1], lines[-1].replace("done", "timeout"), FOUND]
+
+    said = shell("approve", run, "--as", "ana", "--interrupt", where)
+    printed = said.out.splitlines()
+    assert re.fullmatch(rf"The process stopped: \d+ was killed {words}.*", printed[0]), said
+    assert printed[1] == f"Resuming {run} (running) in a fresh process."
+    told = [line for line in printed if line.startswith("  1  ")]
+    assert len(told) == len(lines), said
+    assert all(re.fullmatch(line, found) for line, found in zip(lines, told, strict=True)), said
+    order = question["args"]["order_id"]
+    done = rf"request_refund {order}: done \(operation {KEY}, {calls} call\(s\)\)"
+    assert any(re.fullmatch(done, line) for line in printed), said
+    assert (printed[-1], said.code) == ("Status: done", 0)
+    assert shell.changes("--run", run).count("request_refund") == 1
+
+    again = shell("run", ticket, "--json")
+    assert (again.json()["state"], shell.changes("--run", again.json()["run"])) == ("succeeded", [])
+
+
+def test_practice_switches_are_refused_outside_practice_and_nothing_is_stored(shell: Shell) -> None:
+    run = shell("run", "T-90604", "--json").json()["run"]
+    before = shell.all([("journal", run), ("changes",)])
+    off = {"STALWART_FAULTS": "0"}
+    refused = [
+        shell("run", "T-90604", **off),
+        shell("approve", run, "--as", "ana", "--interrupt", "after-write", **off),
+        shell("approve", run, "--as", "ana", "--fault", "create_return_label:down", **off),
+    ]
+    for said in refused:
+        assert (said.out, said.code, said.err.count("\n")) == ("", 1, 1)
+        assert said.err.endswith("set STALWART_FAULTS=1 to allow them.\n") or "allow it" in said.err
+    assert shell.all([("journal", run), ("changes",)]) == before
+    usage = shell.all(
+        [("run", "T-90604", "--interrupt", "after-write"), ("run", "T-90604", "--interrupt", "never")]
+    )
+    assert [said.code for said in usage] == [2, 2]
+    assert shell("run", "T-1").err.startswith("There is no practice ticket T-1; there are: T-40912, ")
 
 
 def _charges(shell: Shell, order: int) -> int:
@@ -241,7 +306,7 @@ def test_a_question_nobody_answers_ends_the_command_with_3_and_can_be_answered_l
     said = served(*answer, question["digest"])
     assert said.out.startswith("approve, says Ana Ferreira: Charge 20.00 to order 4412\n")
     assert re.search(
-        r"^charge_card 4412 20.00: done \(key [0-9a-f]{16}, 1 call\(s\)\)$", said.out, re.MULTILINE
+        r"^charge_card 4412: done \(operation [0-9a-f]{16}, 1 call\(s\)\)$", said.out, re.MULTILINE
     )
     assert "  Nothing can undo this step once it runs.\n" in said.out
     assert (said.out.splitlines()[-1], said.code) == ("Status: waiting", 3)
@@ -261,7 +326,7 @@ def test_approve_answers_what_waits_now_and_nothing_that_comes_later(served: She
         said = served("approve", run, "--as", "tom")
         codes.append(said.code)
     assert codes == [3, 0, 1]
-    assert said.err == f"{run} waits for no approval; it is succeeded.\n"
+    assert said.err == f"{run} waits for no approval; it is succeeded. `stalwart trace {run}` says more.\n"
     assert served.changes("--run", run) == ["charge_card", "charge_card"]
 
 
@@ -321,7 +386,7 @@ def test_reset_forgets_runs_and_changes_and_is_for_practice_alone(served: Shell)
     refused = served("reset", "--yes", STALWART_FAULTS="0")
     assert (refused.code, refused.out) == (1, "")
     assert json.loads(served("journal", "R-1").out.splitlines()[0])["kind"] == "run.started"
-    assert served("reset", "--yes").code == 0
+    assert served("reset", "--yes", "--empty").code == 0
     runs, changes = served.all([("runs", "--json"), ("changes",)])
     assert (runs.json(), changes.out) == ([], "0 change(s) in the practice services\n")
     assert served.order("u-17", FAILED_ORDER).out == FAILED_REPLY

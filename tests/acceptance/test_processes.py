@@ -7,8 +7,7 @@ import psutil
 import pytest
 from django.db import connection
 
-from runs.queue import nudge
-from stalwart_site.cluster import look_at_queue
+from runs.queue import nudge, waiting
 from tests.processes import Processes, Started, until
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -54,13 +53,30 @@ def test_a_worker_whose_sentinel_was_killed_gets_a_new_cluster(processes: Proces
 
 def test_nudges_are_taken_again_after_idle_workers_were_killed(processes: Processes) -> None:
     """A killed worker may take the lock of the queue with it; the cluster then lives and does nothing."""
-    worker = processes.worker(STALWART_STALL_SECONDS="2", STALWART_DRAIN_SECONDS="1")
+    worker = processes.worker(STALWART_STALL_SECONDS="2")
     cluster = _running_cluster(worker)
     for child in cluster.children()[0].children():
         child.kill()
     for _ in range(5):  # more than a hung cluster holds
         nudge(0)  # of no run: it is taken, and that is all
-    until(lambda: look_at_queue().due == 0, "all to be taken", 40)
+    until(lambda: waiting() == 0, "all to be taken", 40)
+
+
+def test_a_cluster_that_hangs_beside_a_healthy_one_is_replaced(processes: Processes) -> None:
+    """The healthy one takes whatever is due, so that nothing in the queue tells of the other."""
+    hung, healthy = [processes.worker(STALWART_STALL_SECONDS="2") for _ in range(2)]
+    first, beside = _running_cluster(hung), _running_cluster(healthy)
+    # The only one of its pool: while it waits for a nudge it holds the lock of the queue, and dies with it.
+    min(first.children()[0].children(), key=lambda process: process.pid).kill()
+
+    def replaced() -> bool:
+        nudge(0)
+        return "the cluster is hung" in hung.said()
+
+    until(replaced, f"the hung cluster to be replaced; {hung.said()}")
+    assert _running_cluster(hung).pid != first.pid
+    assert _running_cluster(healthy) == beside
+    until(lambda: waiting() == 0, "all to be taken")
 
 
 def test_the_cluster_ends_when_its_supervisor_is_killed(processes: Processes) -> None:

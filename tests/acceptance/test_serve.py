@@ -68,7 +68,7 @@ class Serve:
 
 
 def _command(port: int, services_port: int) -> list[str]:
-    options = ["--port", str(port), "--services-port", str(services_port), "--workers", "1"]
+    options = ["--port", str(port), "--services-port", str(services_port), "--workers", "1", "--empty"]
     return [sys.executable, "-m", "stalwart_site.cli", "serve", *options]
 
 
@@ -119,6 +119,7 @@ def test_it_answers_says_where_and_ctrl_c_stops_everything(serve: Serve) -> None
     family = serve.family()
     assert serve.stop(signal.SIGINT) == 0
     assert psutil.wait_procs(family, timeout=1)[1] == []
+    assert serve.said().count("run `stalwart verify`") == 1  # and not again by its web server and its worker
 
 
 def test_a_second_serve_of_the_same_folder_is_refused_and_sigterm_stops_the_first(

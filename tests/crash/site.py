@@ -1,7 +1,8 @@
 """A site under attack: workers, a sweep and a web server as real processes, whose parts are killed by role.
 
 What a machine's supervisor would do is done here too: `repair` starts again what has ended. The parts of a
-worker are its own supervisor's to replace.
+worker are its own supervisor's to replace, after a pause that doubles each time; before it grows long, `relieve`
+puts another worker in the place of that one.
 """
 
 import os
@@ -16,7 +17,7 @@ from stalwart_site.ports import free_port, status_of
 from tests.processes import PATIENCE, Processes, Started, until
 
 ROLES = ("busy worker", "idle worker", "cluster", "sentinel", "sweep", "web")
-TIRED = 2  # clusters lost, after which a worker is replaced: its pauses double
+TIRED = 2  # clusters lost
 
 
 class Site:
@@ -25,7 +26,7 @@ class Site:
     def __init__(self, processes: Processes, settings: Mapping[str, str], workers: int = 2) -> None:
         self._processes, self._settings = processes, settings
         self._port = free_port()
-        self._lost: dict[int, int] = {}  # pid of a worker -> how many clusters it lost
+        self._lost: dict[int, int] = {}  # pid of a worker -> how many of its clusters we killed
         self.workers = [self._worker() for _ in range(workers)]
         self.sweep = processes.sweep(**settings)
         self.web = self._web()
@@ -62,17 +63,23 @@ class Site:
         return pid
 
     def repair(self) -> None:
-        """Start again what has ended, and replace the workers that have lost too much."""
+        """Start again what has ended."""
         for index, worker in enumerate(self.workers):
-            if worker.process.poll() is not None or self._lost.get(worker.pid, 0) >= TIRED:
+            if worker.process.poll() is not None:
                 self.workers[index] = self._worker()
-                worker.process.terminate()
         if self.sweep.process.poll() is not None:
             self.sweep.kill()
             self.sweep = self._processes.sweep(**self._settings)
         if self.web.process.poll() is not None:
             self.web.kill()  # what it left behind in its group holds the port
             self.web = self._web()
+
+    def relieve(self) -> None:
+        """Replace the workers that have lost too many clusters."""
+        for index, worker in enumerate(self.workers):
+            if self._lost_by(worker) >= TIRED:
+                self.workers[index] = self._worker()
+                worker.process.terminate()
 
     def deploy(self) -> None:
         """SIGTERM to every worker, as a deploy does, and new ones in their place; each must have ended well."""
@@ -93,12 +100,16 @@ class Site:
         if role == "web":
             return self.web.pid
         # The one that has lost least: its supervisor's pauses are short.
-        for worker in sorted(self.workers, key=lambda worker: self._lost.get(worker.pid, 0)):
+        for worker in sorted(self.workers, key=self._lost_by):
             pid = _part(worker, role, busy)
             if pid:
                 self._lost[worker.pid] = self._lost.get(worker.pid, 0) + (role != "busy worker")
                 return pid
         return 0
+
+    def _lost_by(self, worker: Started) -> int:
+        """How many clusters it lost: those we killed, and those it gave up itself."""
+        return self._lost.get(worker.pid, 0) + worker.said().count("the cluster is hung")
 
     def _worker(self) -> Started:
         return self._processes.worker(**self._settings)
@@ -136,9 +147,11 @@ def _pool(worker: Started) -> list[psutil.Process]:
 
 
 def _is_gone(pid: int) -> bool:
-    """Dead, even if its parent has not noticed yet."""
+    """Dead, even if its parent has not noticed yet. Its last thread may die after its first, which is a zombie
+    meanwhile; until then the parent is told that it runs."""
     try:
-        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+        process = psutil.Process(pid)
+        return process.status() == psutil.STATUS_ZOMBIE and process.num_threads() <= 1
     except psutil.NoSuchProcess:
         return True
 

@@ -31,6 +31,7 @@ class Soak:
             self._fill_up()
             self.load.tend()
             self.site.repair()
+            self.site.relieve()
             time.sleep(0.02)
             if time.monotonic() > kill_at:
                 self._kill(dice.choice(ROLES))

@@ -20,14 +20,13 @@ from stalwart_site.embedded_postgres import EmbeddedPostgres, url_of
 from stalwart_site.ports import free_port
 from tests.crash.load import ORDERS, Load, desk
 from tests.crash.site import Site
-from tests.crash.times import SITE
+from tests.crash.times import GOES_ON, SITE
 from tests.early import EMBEDDED, HOME
 from tests.flows import on_the_books, operations
-from tests.processes import SHORT_TIMES, Processes
+from tests.processes import Processes
 
 pytestmark = pytest.mark.usefixtures("transactional_db")
 
-GOES_ON = float(SHORT_TIMES["STALWART_LEASE_SECONDS"]) + 5
 WRITES = ("charge_card", "update_crm", "send_receipt")
 RUNS = 12
 

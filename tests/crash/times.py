@@ -25,3 +25,5 @@ SITE = (
     | _OURS
     | {"STALWART_WORKERS": "2", "STALWART_STALL_SECONDS": "4", "STALWART_DRAIN_SECONDS": "5"}
 )
+# Seconds from a kill until work goes on, whatever was killed: the lease, and five.
+GOES_ON = float(SHORT_TIMES["STALWART_LEASE_SECONDS"]) + 5

@@ -507,7 +507,7 @@ def test_the_command_undoes_a_run_and_says_what_came_of_it(
     assert said.endswith("Status: rolled back\n")
     with pytest.raises(SystemExit):
         call_command("resume", done.name, login="olga")
-    assert capsys.readouterr().err.strip() == f"{done.name} has ended."
+    assert capsys.readouterr().err.strip() == f"{done.name} has ended; there is nothing to resume."
 
 
 @pytest.mark.django_db(transaction=True)

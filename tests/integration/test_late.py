@@ -22,8 +22,10 @@ def _lose_the_run_in_mid_call(monkeypatch: pytest.MonkeyPatch, run: Run, *then: 
     def slow(*args: Any) -> Outcome:
         monkeypatch.undo()
         outcome = dispatch(*args)
-        Run.objects.filter(pk=run.pk).update(lease_expires_at=run.created_at)
-        advance(run.pk, "another worker")
+        taken = False
+        while not taken:  # the heartbeat may renew the lease in between
+            Run.objects.filter(pk=run.pk).update(lease_expires_at=run.created_at)
+            taken = advance(run.pk, "another worker")
         for said in then:
             step = question(run)
             type(step).objects.filter(pk=step.pk).update(settles_at=run.created_at)

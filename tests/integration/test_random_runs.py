@@ -126,7 +126,7 @@ class Model(RuleBasedStateMachine):
         self.run.steps.update(due_at=None, settles_at=LONG_AGO)
         Run.objects.filter(pk=self.run.pk).update(due_at=None)
 
-    @precondition(lambda self: SHELF.landed and self.alive and not self.run.cancel_requested_at)
+    @precondition(lambda self: bool(SHELF.landed) and self.alive and not self.run.cancel_requested_at)
     @rule()
     def an_operator_cancels(self) -> None:
         forward = self.run.state in ("ready", "waiting", "running", "open")

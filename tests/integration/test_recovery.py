@@ -9,7 +9,7 @@ import pytest
 from runs import calls, draining
 from runs.engine import advance
 from runs.models import Run
-from tests.factories import answer, approve_all, make_agent, reply, start, states, then_die, until
+from tests.factories import answer, approve_all, die, make_agent, reply, start, states, then_die, until
 from tests.world import WORLD
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -21,19 +21,9 @@ TASKS = {
 }
 
 
-def _die(monkeypatch: pytest.MonkeyPatch, run: Run) -> Run:
-    """The worker dies in the call that the open question is about; a second passes."""
-    with monkeypatch.context() as patch:
-        patch.setattr(calls, "dispatch", then_die)
-        with pytest.raises(KeyboardInterrupt):
-            answer(run, "approve")
-    time.sleep(1.1)
-    return run
-
-
 def test_resume_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     agent = make_agent(tmp_path, tasks=TASKS)
-    run = _die(monkeypatch, start(agent, "tag 1, then mail 1", task="status"))
+    run = die(monkeypatch, start(agent, "tag 1, then mail 1", task="status"))
     run = approve_all(until(run, "waiting"))
     assert (run.state, WORLD.calls) == ("succeeded", ["tag", "mail"])
 
@@ -56,7 +46,8 @@ def test_a_run_that_had_acted_is_undone_and_handed_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, task: str
 ) -> None:
     agent = make_agent(tmp_path, tasks=TASKS)
-    run = _die(monkeypatch, start(agent, "tag 1, then mail 1", task=task))
+    run = die(monkeypatch, start(agent, "tag 1, then mail 1", task=task))
+    Run.objects.filter(deadline_at__isnull=False).update(deadline_at=run.created_at)
     run = until(run, "handed_over")
     assert WORLD.calls == ["tag", "untag"]
     assert (run.handover_reason, states(run)["mail"]) == ("run_died_mid_sequence", "cancelled")
@@ -67,7 +58,7 @@ def test_a_run_that_keeps_what_it_did_is_handed_over_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     agent = make_agent(tmp_path, tasks=TASKS, runs="keep")
-    run = _die(monkeypatch, start(agent, "tag 1, then mail 1", task="returns"))
+    run = die(monkeypatch, start(agent, "tag 1, then mail 1", task="returns"))
     run = until(run, "handed_over")
     assert (WORLD.calls, run.handover_reason) == (["tag"], "run_died_mid_sequence")
 

@@ -12,8 +12,9 @@ What each action does. "Commits" is one transaction; a step's changes are those 
     Check(n)      asks the rulebook. The verdict goes to the step's `check`: allowed, refused, or ask. It is ask
                   where the tool wants a confirmation and the step is `proposed` (never for an undo), or where
                   the call is no longer the one that was approved. It stays in memory: a crash forgets it.
-    Ask(n, kind)  commits the step as `needs_approval` (confirm), `unknown` (outcome) or `undo_stuck` (undo).
-                  The person's answer is written to the step's `answer`; the engine reads it when it is nudged.
+    Ask(n, kind)  commits `outcomes.asked(...)`: the step is `needs_approval` (confirm), `unknown` (outcome) or
+                  `undo_stuck` (undo). The person's answer is written to the step's `answer`, and their wish that
+                  it be looked up now to `look_asked_at`; the engine reads both when it is nudged.
     Settle(n, s)  commits `outcomes.settled(step, s)`.
     Send(n)       1. commits `outcomes.sending(...)`, the outcome before it in the same commit; that commit reads
                      a cancel back and does not commit the intent if there is one. A step that was `proposed`
@@ -21,7 +22,8 @@ What each action does. "Commits" is one transaction; a step's changes are those 
                   2. calls the tool, outside any transaction, at once;
                   3. `outcomes.called(...)`, committed with the next thing that is committed.
     LookUp(n)     asks the lookup tool, then commits `outcomes.looked_up(...)`, with the time at which it was asked:
-                  what it said is of then, and a call may have landed since.
+                  what it said is of then, and a call may have landed since. A person may answer meanwhile: the
+                  commit reads that back, and their answer is on the step when the lookup's is recorded.
                   Of a step that is `performed` it asks until when it can be undone, and commits `closes_at`; that it
                   was asked (`window`) stays in memory until the run is released.
     Undo(n)       binds the undo. Bound: commits a new step, `undoes` n, `proposed`, with the next number and a
@@ -32,10 +34,12 @@ What each action does. "Commits" is one transaction; a step's changes are those 
                   the doubt, which was settled when it got stuck.
     HandOver      commits the run as `handed_over` and its steps as RollBack does.
     Rewind        commits `rewound`.
-    Finish(s)     commits the run as s, and an undo that is still stuck as `cancelled`.
+    Finish(s)     commits the run as s, and an undo that is still stuck as `cancelled`; of a halted run also what was
+                  proposed and never sent.
     Wait(on)      releases the run: `waiting` or `stuck` for a person, `open` for the agent, `ready` or
-                  `rolling_back` with `due_at` for a time. Claimed again it is `running` or `rolling_back`. The
-                  state at rest makes no difference to the core (asserted), so the model leaves it out.
+                  `rolling_back` for a time; with `due_at`, where it is to be claimed at a time. Claimed again it
+                  is `running` or `rolling_back`. The state at rest makes no difference to the core (asserted), so
+                  the model leaves it out.
 
 Whenever an undo becomes `performed`, its write becomes `undone` in the same commit.
 
@@ -45,9 +49,23 @@ worker, if it lives, may write down later what its call did, and the engine appl
 before anything else it commits, also after the end. A crash anywhere else than around a call changes nothing
 but `gave_up`, since nothing else is held in memory only.
 
-Apart from the loop, at any moment: time passes; a call on the wire lands; a person answers a parked step; the
-run is cancelled; its agent proposes a step, or closes the run; an operator undoes a run that has ended. The
-first word of a move's name says whose it is.
+Where the agent has a `reconcile` function, it sees a run that goes forward before `gives_up` does, with S the step
+that was interrupted: `sent`, or a read that is `approved` and was called. A crash while it runs is a crash before it.
+
+    continue      nothing; then `gives_up`.
+    waiting       S is asked about: outcome, or confirm of a read; then `gives_up`. Without an S: conflict.
+    completed     commits S as `performed`; where the run then `may_be_completed`, with it the forward steps that
+                  have not ended as `cancelled`, and the run as `succeeded`.
+    conflict      (and whatever is no answer) commits the run as `halted`, and every forward step that has neither
+                  ended nor is in flight as `cancelled`. An operator's undo takes `halted` back.
+
+A commit that fails leaves the rows as they were, so it is a crash before the commit; that it is tried again after
+a while, and ended after so many tries, is outside the core (runs/mishaps.py). A run that is ended like that is
+`halted` too, and what it had in flight is `unknown`: an answer to it is read after the end.
+
+Apart from the loop, at any moment: time passes; a call on the wire lands; a person answers a parked step, or
+asks that an unknown one be looked up; the run is cancelled; its agent proposes a step, or closes the run; an
+operator undoes a run that has ended. The first word of a move's name says whose it is.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -79,7 +97,6 @@ from tests.model import world
 from tests.model.world import NOW, PAUSE, SETTLE, TICK, UNDO_TOOLS, Key, Tool
 
 ABSENT = frozenset(StepState) - IN_FLIGHT - {StepState.PERFORMED, StepState.UNDONE}
-QUESTIONS = {"confirm": StepState.NEEDS_APPROVAL, "outcome": StepState.UNKNOWN, "undo": StepState.UNDO_STUCK}
 ONCE_BACKWARD = frozenset({RunState.ROLLED_BACK, RunState.ABANDONED, RunState.FAILED})
 BUDGET, UNDO_BUDGET = 3, 4
 UNREACHED = "?"
@@ -93,6 +110,8 @@ class Core:
 
     next_action: Callable[[RunView], Action] = _next_action.next_action
     gives_up: Callable[..., bool] = _next_action.gives_up
+    may_be_completed: Callable[[RunView], bool] = _next_action.may_be_completed
+    asked: Callable[..., dict[str, Any]] = outcomes.asked
     sending: Callable[..., dict[str, Any]] = outcomes.sending
     called: Callable[..., dict[str, Any]] = outcomes.called
     looked_up: Callable[..., dict[str, Any]] = outcomes.looked_up
@@ -116,12 +135,15 @@ class Plan:
     keys: str = "step"  # or action: another run of the ticket may have done it, or be at it
     opened: bool = False  # its agent proposes the steps one by one
     recoveries: tuple[str, ...] = ("resume", "compensate")
+    reconciles: tuple[str, ...] = ()  # what its agent's reconcile function may answer
     lookup_time: str = "asked"  # or recorded: the time that counts for what a lookup said
     late: bool = False  # a worker that lost the run may still write down what its call did
     faults: int = -1  # how many may happen; -1: any number
     best_effort_faults: int = -1  # how many may happen from a best-effort rollback on
     truthful: bool = True
     tries: int = UNDO_BUDGET  # calls of an undo, in all
+    # A person may have an unknown outcome looked up at any moment, not only when it is due.
+    looks_asked: bool = False
     undos: tuple[Tool, ...] = tuple(world.undo_tools())
 
     def __str__(self) -> str:
@@ -269,7 +291,7 @@ def engine_moves(core: Core, plan: Plan, state: State, action: Action) -> Iterat
         case Check(number):
             yield from _check(plan, state, run.steps[number - 1])
         case Ask(number, kind):
-            changes = {"state": QUESTIONS[kind], "answer": ""}
+            changes = core.asked(run.steps[number - 1], kind, NOW, PAUSE * TICK)
             yield _step(f"engine asks {kind} of {number}", state, number, changes)
         case Send(number):
             yield from _send(core, plan, state, run.steps[number - 1])
@@ -384,28 +406,85 @@ def taken_over(core: Core, plan: Plan, crash: Move) -> Iterator[Move]:
     for step in move.after.run.steps:
         if step.state is StepState.SENT and not step.doubt:
             move = _then(move, _step(crash.name, move.after, step.number, core.interrupted(step)))
+    if move.after.run.state in RUN_BACKWARD or move.after.run.halted:
+        yield move
+        return
+    for seen in _seen_by_its_agent(core, plan, move):
+        if seen.after.run.state is RunState.RUNNING and not seen.after.run.halted:
+            yield from _recovered(core, plan, seen)
+        else:
+            yield seen
+
+
+def _recovered(core: Core, plan: Plan, move: Move) -> Iterator[Move]:
     run = move.after.run
     for recovery in plan.recoveries:
-        if run.state not in RUN_BACKWARD and core.gives_up(run, recovery, overdue=False):
+        if core.gives_up(run, recovery, overdue=False):
             gave_up = move.after._replace(run=replace(run, gave_up=True))
-            yield Move(f"{crash.name} (recovery: {recovery})", gave_up, move.changes)
+            yield Move(f"{move.name} (recovery: {recovery})", gave_up, move.changes)
         else:
             yield move
-        if run.state in RUN_BACKWARD:
-            return
+
+
+def _seen_by_its_agent(core: Core, plan: Plan, crash: Move) -> Iterator[Move]:
+    """What the agent's reconcile function says, where it has one; it says `completed` of what took effect."""
+    if not plan.reconciles:
+        yield crash
+    step = crash.after.run.current
+    under_way = step and (step.state is StepState.SENT or (step.state is StepState.APPROVED and step.calls))
+    for answer in plan.reconciles:
+        number = step.number if step and under_way else 0
+        yield from _reconciled(
+            core, plan, crash._replace(name=f"{crash.name}, reconcile: {answer}"), answer, number
+        )
+
+
+def _reconciled(core: Core, plan: Plan, move: Move, answer: str, number: int) -> Iterator[Move]:
+    state = move.after
+    if answer == "continue":
+        yield move
+    elif answer == "conflict" or (answer == "waiting" and not number):
+        yield _then(move, _halted(move.name, state, RunState.RUNNING))
+    elif answer == "waiting":
+        kind = "outcome" if state.run.steps[number - 1].state is StepState.SENT else "confirm"
+        key = state.keys[number - 1]._replace(approved=False)
+        asked = core.asked(state.run.steps[number - 1], kind, NOW, PAUSE * TICK, by_agent=True)
+        yield _then(move, _step(move.name, _key(state, number, key), number, asked))
+    elif not number or state.keys[number - 1].landed or not state.run.steps[number - 1].writes:
+        yield _then(move, _completed(core, move.name, state, number))
+
+
+def _completed(core: Core, name: str, state: State, number: int) -> Move:
+    done = Move(name, state)
+    if number:
+        done = _step(name, state, number, {"state": StepState.PERFORMED, "answer": ""})
+    if not core.may_be_completed(done.after.run):
+        return done
+    return _then(done, _end_forward(name, done.after, RunState.SUCCEEDED))
+
+
+def _halted(name: str, state: State, to: RunState) -> Move:
+    move = _end_forward(name, state, to)
+    return move._replace(after=move.after._replace(run=replace(move.after.run, halted=True)))
 
 
 def _look_up(core: Core, plan: Plan, state: State, step: StepView) -> Iterator[Move]:
     """The answer is of the world as it is when it is asked; time may pass, and a call land, before it is recorded."""
     number = step.number
     for answer, faults in world.what_a_lookup_says(state.keys[number - 1]):
-        if faults and not state.faults:
+        again = step.state is StepState.UNKNOWN and step.said == "cannot_say" and answer == "failed"
+        if (
+            faults and not state.faults
+        ) or again:  # of a question, a lookup that fails is one that cannot say
             continue
         name = f"engine looks {number} up: {answer}"
-        for asked, later in ((NOW, Move(name, state)), *_slowly(plan, state, number, name)):
+        at_once = Move(name, state)
+        ways = [(NOW, at_once), *_slowly(plan, state, number, name)]
+        ways += [] if faults else [(NOW, answered) for answered in _answered_meanwhile(plan, at_once, number)]
+        for asked, later in ways:
+            when = asked if plan.lookup_time == "asked" else NOW
             for meanwhile in _meanwhile(core, later, number):
                 learnt = meanwhile.after.run.steps[number - 1]
-                when = asked if plan.lookup_time == "asked" else NOW
                 changes = core.looked_up(learnt, answer, when, PAUSE * TICK)
                 yield _then(meanwhile, _step(meanwhile.name, meanwhile.after, number, changes, faults))
 
@@ -425,6 +504,19 @@ def _slowly(plan: Plan, state: State, number: int, name: str) -> Iterator[tuple[
     for landed in (key, *world.landings(key, tool)):
         lands = ", the call lands" if landed is not key else ""
         yield NOW - TICK, Move(f"{name}{lands}, time passes", _tick_all(_key(state, number, landed)))
+
+
+def _answered_meanwhile(plan: Plan, move: Move, number: int) -> Iterator[Move]:
+    """A person answers a question while it is looked up.
+
+    It stands whatever the lookup says, but for "it happened": so a lookup that says nothing adds nothing, and time
+    may as well pass afterwards.
+    """
+    step, key = move.after.run.steps[number - 1], move.after.keys[number - 1]
+    if step.state is StepState.UNKNOWN and not step.answer:
+        for answer, told in _answers(plan, step, key):
+            name = f"{move.name} (meanwhile a person says {answer} of {number})"
+            yield _step(name, _key(move.after, number, told), number, {"answer": answer})
 
 
 def _meanwhile(core: Core, move: Move, number: int) -> Iterator[Move]:
@@ -476,7 +568,7 @@ def _end_forward(name: str, state: State, to: RunState) -> Move:
     run = state.run
     steps = [_stopped(step) for step in run.steps]
     moved = _moved(run.steps, steps)
-    run = replace(run, state=to, steps=tuple(steps), undo_requested=False, rewound=False)
+    run = replace(run, state=to, steps=tuple(steps), undo_requested=False, rewound=False, halted=False)
     return Move(name, state._replace(run=run), moved)
 
 
@@ -494,6 +586,8 @@ def _finish(state: State, end: RunState) -> Move:
     steps = [
         become(step, (("state", StepState.CANCELLED), ("answer", "")))
         if step.state is StepState.UNDO_STUCK
+        else _stopped(step)
+        if run.halted
         else step
         for step in run.steps
     ]
@@ -578,11 +672,13 @@ def _tick_all(state: State) -> State:
 def _tick(step: StepView) -> StepView:
     if step.check == "busy":
         return replace(step, check="")  # released, and checked again when it is claimed again
-    if not (step.due_at or step.settles_at or step.resend_until or step.closes_at):
+    times = (step.due_at, step.settles_at, step.resend_until, step.closes_at, step.look_asked_at)
+    if not any(times):
         return step
     return replace(
         step,
         due_at=_nearer(step.due_at),
+        look_asked_at=_nearer(step.look_asked_at),
         settles_at=_nearer(step.settles_at),
         resend_until=_nearer(step.resend_until),
         closes_at=_nearer(step.closes_at),
@@ -595,6 +691,13 @@ def _people(plan: Plan, state: State) -> Iterator[Move]:
             for answer, said in _answers(plan, step, key):
                 move = _step(f"person says {answer} of {step.number}", state, step.number, {"answer": answer})
                 yield move._replace(after=_key(move.after, step.number, said))
+            if (
+                plan.looks_asked
+                and step.state is StepState.UNKNOWN
+                and step.lookup
+                and not step.look_asked_at
+            ):
+                yield _step(f"person has {step.number} looked up", state, step.number, {"look_asked_at": NOW})
 
 
 def _answers(plan: Plan, step: StepView, key: Key) -> Iterator[tuple[str, Key]]:

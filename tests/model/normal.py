@@ -3,6 +3,8 @@
 * Of a step that has ended the core reads its number, state, whether it writes, its undo and what it undoes, and
   whether it is to be looked up once more; but an abandoned undo may be tried anew. `explorer` asserts for every
   state that the core's next action is the same before and after.
+* How often a question has been looked up makes the pause before the next time, and the model's are all alike;
+  nobody can ask for a lookup later than now.
 * Of calls and budget it counts how many calls are left, and whether there was none, one or more.
 * Time is relative (`world.NOW` stands still): what has passed has passed.
 * A crash and an answer that does not come are the same doubt; what a step holds of its last sending (when it
@@ -77,6 +79,10 @@ def _step(step: StepView, wire: bool, reason: bool) -> StepView:
         changes["reason"] = ""
     if step.state not in IN_FLIGHT and (step.settles_at or step.said or step.lookups):
         changes |= {"settles_at": None, "said": "", "lookups": 0}
+    if step.look_asked_at:
+        changes["look_asked_at"] = NOW if step.state is StepState.UNKNOWN else None
+    if step.state is StepState.UNKNOWN and step.lookups:
+        changes["lookups"] = 0
     return replace(step, **changes) if changes else step
 
 

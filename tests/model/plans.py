@@ -12,6 +12,7 @@ One and two steps are explored over every kind of tool, with any number of fault
 
 from dataclasses import replace
 
+from runs.tools.reconciling import OUTCOMES
 from tests.model.loop import Plan
 from tests.model.world import UNDO_TOOLS, Tool, forward_tools, undo_tools
 
@@ -36,12 +37,13 @@ def steps(*names: str) -> tuple[tuple[Tool, ...], ...]:
 
 FOR_A_WHILE = (Tool("undo+window", undo=True, window=3), Tool("undo+asked", undo=True, asked=True))
 MIXED = tools("read", "undo", "undo+lookup", "no_undo", "undo+confirm", "no_undo+lookup+confirm")
+LOOKED_UP = tools("undo+lookup", "undo+retry_safe+lookup", "no_undo+lookup")
 SIMPLE_UNDO = (UNDO_TOOLS["undo"],)
 SAFE_UNDO = (UNDO_TOOLS["undo+retry_safe+lookup+keys"],)
 BOTH_UNDOS = (*SIMPLE_UNDO, *SAFE_UNDO)
 
 ONE_STEP = {
-    "every kind of tool": Plan((PLAIN,)),
+    "every kind of tool": Plan((PLAIN,), looks_asked=True),
     "every kind of tool, confirmed": Plan((CONFIRMED,)),
     "every kind, and what the core cannot see": Plan((EVERY,), undos=tuple(undo_tools(more=True)), faults=2),
     "a service that forgets keys": Plan((FORGETFUL[:2],), faults=3),
@@ -59,6 +61,7 @@ ONE_STEP = {
         tries=1,
         faults=2,
     ),
+    "seen by its agent when it died": Plan((CONFIRMED,), reconciles=OUTCOMES, faults=3),
 }
 TWO_STEPS = {
     "every kind of tool, undone in order": Plan((PLAIN, PLAIN), rollbacks=("ordered",)),
@@ -69,6 +72,11 @@ TWO_STEPS = {
     "actions that another run may have done": Plan((PLAIN, PLAIN), keys="action", faults=1),
     "people who say what is not so": Plan((PLAIN, PLAIN), truthful=False, faults=1),
     "undone for a while": Plan((FOR_A_WHILE, tools("undo", "no_undo+confirm")), undos=SIMPLE_UNDO, faults=1),
+    "seen by its agent when it died": Plan((MIXED, MIXED), reconciles=OUTCOMES, undos=SIMPLE_UNDO, faults=1),
+    "proposed by its agent, and seen by it": Plan(
+        (MIXED, MIXED), reconciles=OUTCOMES, opened=True, undos=SIMPLE_UNDO, faults=1
+    ),
+    "looked up when somebody asks": Plan((LOOKED_UP, LOOKED_UP), looks_asked=True, faults=1),
 }
 MORE_STEPS = {
     "charge, CRM, provision": Plan(steps("undo", "undo", "undo"), undos=SIMPLE_UNDO, faults=2),

@@ -75,7 +75,7 @@ def _at_the_end(plan: Plan, state: State) -> str:
     if end is not RunState.ABANDONED and not all(_done_or_too_late(state, step) for step in run.undos):
         return f"the end: {end} with an undo that was not performed"
     done = any(key.landed and not step.replayed for step, key in zip(run.steps, state.keys, strict=True))
-    if end is RunState.FAILED and done and plan.truthful:
+    if end is RunState.FAILED and done and plan.truthful and not run.halted:
         return "the end: failed says that nothing had been done"
     undone = run.mode == "atomic" and run.gave_up
     if end is RunState.HANDED_OVER and undone and any(_left_to_undo(step) for step in run.forward):
@@ -99,6 +99,7 @@ def _not_looked_up(step: StepView) -> bool:
 
 def _succeeded(plan: Plan, state: State) -> str:
     fine = {StepState.PERFORMED, StepState.DECLINED} | ({StepState.REFUSED} if plan.opened else set())
+    fine |= {StepState.CANCELLED} if plan.reconciles else set()  # its agent said that it is completed
     forward = list(state.run.forward)
     if not plan.opened and len(forward) != len(plan.tools):
         return "the end: succeeded without all of its steps"
@@ -112,11 +113,13 @@ def broken_by_move(plan: Plan, before: State, action: Action, move: Move) -> str
     return (
         _moves_allowed(before, move)
         or _doubt_is_sticky(plan, before, move)
+        or _an_answer_stands(before, move)
         or (_sending(plan, before, move) if move.sent else "")
         or (_undoing(before, action) if isinstance(action, Undo) else "")
         or (_asking(before) if isinstance(action, Ask) and action.kind == "confirm" else "")
         or (_abandoning(before) if action == Finish(RunState.ABANDONED) else "")
         or (_kept(plan, before) if move.after.run.state is RunState.ROLLING_BACK else "")
+        or _left_as_it_is(before, move)
     )
 
 
@@ -142,6 +145,19 @@ def _doubt_is_sticky(plan: Plan, before: State, move: Move) -> str:
     return ""
 
 
+def _an_answer_stands(before: State, move: Move) -> str:
+    """A lookup that found it comes before what anybody says of it; no other lookup changes what was answered."""
+    if not move.name.startswith("engine looks"):
+        return ""
+    for old, new in zip(before.run.steps, move.after.run.steps, strict=False):
+        if move.name.startswith(f"engine looks {old.number} up: happened") and new.state in IN_FLIGHT:
+            return f"the world comes first: {old.number} was found, and is {new.state}"
+        told = move.name.endswith(f" of {old.number})") and new.state is not StepState.PERFORMED
+        if told and (not new.answer or (new.state, new.said) != (old.state, old.said)):
+            return f"an answer stands: the one of {old.number} is lost"
+    return ""
+
+
 def _sending(plan: Plan, before: State, move: Move) -> str:
     number = move.sent
     old, new = before.run.steps[number - 1], move.after.run.steps[number - 1]
@@ -158,7 +174,8 @@ def _sending(plan: Plan, before: State, move: Move) -> str:
         return f"approved: {number} was called and nobody had approved it"
     if old.check != "allowed":
         return f"checked: {number} was called and its check said {old.check!r}"
-    if old.undoes is None and (run.cancelled or run.gave_up or run.state in RUN_BACKWARD):
+    stopping = run.cancelled or run.gave_up or run.halted
+    if old.undoes is None and (stopping or run.state in RUN_BACKWARD):
         return f"stopped: {number} was called although the run was stopping"
     return _undo_sent(before, old) if old.undoes else ""
 
@@ -184,6 +201,14 @@ def _abandoning(before: State) -> str:
         for step in before.run.undos
     )
     return "" if answered or given_up else "the end: abandoned by nobody"
+
+
+def _left_as_it_is(before: State, move: Move) -> str:
+    """A run that was halted is not undone by itself."""
+    undone = move.after.run.state is RunState.ROLLING_BACK
+    if before.run.halted and undone and not before.run.undo_requested:
+        return "halted: it is undone, and nobody asked for it"
+    return ""
 
 
 def _undo_sent(before: State, undo: StepView) -> str:
@@ -234,8 +259,13 @@ def _held_up(run: RunView) -> bool:
     """A best-effort run that stops waits for a doubt, and has not undone the rest meanwhile."""
     undone = {step.undoes for step in run.undos}
     left = any(_left_to_undo(step) and step.number not in undone for step in run.forward)
-    stops = run.cancelled or run.gave_up or run.state in RUN_BACKWARD
+    stops = (run.cancelled or run.gave_up or run.state in RUN_BACKWARD) and not run.halted
     return run.rollback == "best_effort" and run.mode == "atomic" and stops and left
+
+
+def _can_be_looked_up(step: StepView) -> bool:
+    """A lookup may still settle it."""
+    return step.state is StepState.UNKNOWN and step.lookup and step.said != "did_not_happen"
 
 
 def broken_at_rest(core: Core, state: State, wait: Wait) -> str:
@@ -252,6 +282,10 @@ def broken_at_rest(core: Core, state: State, wait: Wait) -> str:
         return "stuck: waits for a time that does not come"
     if _held_up(run):
         return "best effort: a doubt holds up what was done before it"
+    if wait.until is not None and wait.until <= NOW:
+        return "stuck: what it waits for is over"
+    if wait.until is None and any(_can_be_looked_up(step) for step in run.steps):
+        return "stuck: an unknown outcome, and nobody looks it up again"
     if wait.on == "agent" and not run.opened:
         return "stuck: waits for an agent that is done"
     rest = AT_REST[wait.on][run.state in RUN_BACKWARD]

@@ -11,6 +11,7 @@ from functools import cache
 import pytest
 
 from runs.states import StepState
+from runs.tools.reconciling import OUTCOMES
 from runs.view import StepView
 from tests.model.explorer import REAL, explore
 from tests.model.loop import Core, Plan
@@ -26,6 +27,7 @@ IN_ORDER = Plan(steps("undo", "undo"), undos=SIMPLE_UNDO, rollbacks=("ordered",)
 BEST_EFFORT = Plan(steps("undo", "undo"), undos=SIMPLE_UNDO, rollbacks=("best_effort",), faults=3)
 FOR_A_TIME, UNTIL_COLLECTED = (Plan(((tool,),), undos=SIMPLE_UNDO, faults=3) for tool in FOR_A_WHILE)
 THEN_CONFIRMED = Plan((FOR_A_WHILE[1:], *steps("no_undo+confirm")), undos=SIMPLE_UNDO, faults=1)
+HALTED = Plan(steps("undo", "undo"), undos=SIMPLE_UNDO, reconciles=OUTCOMES, faults=2)
 PROVEN_UNDO = Plan(steps("undo"), undos=SAFE_UNDO)
 
 
@@ -96,8 +98,8 @@ def test_without_waiting_for_the_time_it_settles_a_lookup_is_asked_for_ever() ->
 
 def test_without_asking_a_person_a_doubt_is_assumed_away() -> None:
     edit = core(
-        '    return Ask(step.number, "outcome")\n\n\ndef _stopping',
-        "    return Settle(step.number, StepState.NOT_PERFORMED)\n\n\ndef _stopping",
+        '    return Ask(step.number, "outcome")\n\n\ndef _unknown',
+        "    return Settle(step.number, StepState.NOT_PERFORMED)\n\n\ndef _unknown",
     )
     without(CHARGE, edit, breaks="record = world")
 
@@ -120,6 +122,38 @@ def test_without_a_closing_look_a_false_word_is_never_found_out() -> None:
 def test_without_an_end_of_the_closing_look_it_goes_on_for_ever() -> None:
     edit = core("        if doubted and not step.said:", "        if doubted:")
     without(LOOKED_UP, edit, breaks="for ever")
+
+
+def test_without_looking_again_a_question_is_left_to_people_alone() -> None:
+    edit = core(
+        'return Wait("person", step.due_at) if waits else LookUp(step.number)', 'return Wait("person")'
+    )
+    without(LOOKED_UP, edit, breaks="stuck: an unknown outcome")
+
+
+def test_without_waiting_for_its_time_a_question_is_looked_up_for_ever() -> None:
+    edit = core('return Wait("person", step.due_at) if waits else LookUp', "return LookUp")
+    without(LOOKED_UP, edit, breaks="for ever")
+
+
+def test_without_serving_who_asked_a_question_is_looked_up_for_ever() -> None:
+    edit = outcomes('{"look_asked_at": None} if served else {}', "{}")
+    without(replace(LOOKED_UP, looks_asked=True), edit, breaks="for ever")
+
+
+def test_without_an_answer_that_stands_a_lookup_that_came_later_talks_over_it() -> None:
+    edit = outcomes("    if step.answer:\n        return changes\n", "")
+    without(PROVEN_UNDO, edit, breaks="an answer stands")
+
+
+def test_without_the_word_of_the_world_an_answer_that_came_meanwhile_is_taken_for_it() -> None:
+    edit = outcomes('if answer == "happened":', 'if answer == "happened" and not step.answer:')
+    without(LOOKED_UP, edit, breaks="the world comes first")
+
+
+def test_without_a_person_what_did_not_happen_is_asked_about_for_ever() -> None:
+    edit = core('return Wait("person") if step.state is StepState.UNKNOWN else Ask', "return Ask")
+    without(LOOKED_UP, edit, breaks="moves")
 
 
 def test_without_counting_attempts_a_late_refusal_speaks_for_all_of_them() -> None:
@@ -205,6 +239,31 @@ def test_without_the_stop_a_run_succeeds_with_a_failed_step() -> None:
 def test_without_keep_a_run_undoes_what_it_was_to_keep() -> None:
     edit = core('if run.mode == "keep" and (run.has_written or run.gave_up):', "if False:")
     without(TWO, edit, breaks="keep")
+
+
+def test_without_the_halt_a_run_that_is_to_be_left_as_it_is_goes_on() -> None:
+    edit = core("    if run.halted:\n        return _closing_look(run) or Finish(RunState.FAILED)\n", "")
+    without(HALTED, edit, breaks="the end: succeeded")
+
+
+def test_without_the_halt_a_doubted_call_is_sent_again() -> None:
+    edit = core("or run.gave_up or run.halted or", "or run.gave_up or")
+    without(replace(HALTED, tools=steps("undo+retry_safe")), edit, breaks="stopped")
+
+
+def test_without_the_halt_a_run_that_is_to_be_left_as_it_is_is_undone_after_its_end() -> None:
+    edit = core("if undone and left and not run.halted:", "if undone and left:")
+    without(HALTED, edit, breaks="halted")
+
+
+def test_without_what_stops_a_run_it_is_completed_with_a_failed_step() -> None:
+    edit = core(" or (last is not None and _stops(run, last)))", ")")
+    without(HALTED, edit, breaks="the end: succeeded")
+
+
+def test_without_what_is_in_flight_a_run_is_completed_beside_a_call_that_nobody_knows_of() -> None:
+    edit = core("run.gave_up or in_flight or", "run.gave_up or")
+    without(HALTED, edit, breaks="the end: succeeded")
 
 
 # Undoing ------------------------------------------------------------------------------------------------------

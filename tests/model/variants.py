@@ -35,6 +35,8 @@ def core_with(edits: Iterable[Edit]) -> Core:
     return Core(
         core["next_action"],
         core["gives_up"],
+        core["may_be_completed"],
+        learnt["asked"],
         learnt["sending"],
         learnt["called"],
         learnt["looked_up"],

@@ -6,10 +6,8 @@ from argparse import ArgumentParser
 from typing import Any
 
 from approvals.services import Reply, answer
-from runs.errors import NotFound
-from runs.models import Step
 from runs.services import ANSWERS
-from stalwart_site.carrying import CarryingCommand, last_event, title
+from stalwart_site.carrying import CarryingCommand, find_question, last_event, title
 from stalwart_site.terminal import add_person, find_person, usage
 
 EVERY_ANSWER = tuple(answer for answers in ANSWERS.values() for answer in answers)
@@ -33,7 +31,7 @@ class Command(CarryingCommand):
     def run(self, options: dict[str, Any]) -> int:
         with usage(self):
             result = _object(options["result"])
-        step = _question(options["question"])
+        step = find_question(options["question"])
         who, before = find_person(options["login"]), last_event(step.run)
         said = Reply(
             options["answer"],
@@ -62,12 +60,3 @@ def _object(text: str | None) -> dict[str, Any] | None:
     if found is None or isinstance(found, dict):
         return found
     raise ValueError('--result is a JSON object, such as {"charge": "ch_1"}')
-
-
-def _question(number: int) -> Step:
-    step = (
-        Step.objects.select_related("run__thread").filter(pk=number).first() if 0 < number < 2**63 else None
-    )
-    if step is None or not step.asks:
-        raise NotFound(f"There is no question {number}.")
-    return step

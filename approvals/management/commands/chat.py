@@ -11,16 +11,18 @@ from runs import services, workers
 from runs.access import Actor
 from runs.agentfile import agent
 from runs.agents import Reply
+from runs.errors import TurnAmbiguous
 from runs.following import AT_REST
 from runs.models import Run, Step, Thread
 from runs.services import ANSWERS
-from stalwart_site.carrying import CarryingCommand, as_json, question_lines, questions_of
+from stalwart_site.carrying import as_json, last_event, question_lines, questions_of
+from stalwart_site.switches import SwitchedCommand, add_switches, faults_of
 from stalwart_site.terminal import WAITS, find_person, usage
 
 AT_THE_TERMINAL = frozenset({"support", "lead", "operator"})
 
 
-class Command(CarryingCommand):
+class Command(SwitchedCommand):
     """Prints the reply, one line. Exit code 3 where it waits for a person: what it waits for is printed."""
 
     help = "Say one turn to an agent; it continues the user's latest conversation with that agent."
@@ -34,24 +36,28 @@ class Command(CarryingCommand):
             "--answer", choices=ANSWERS["confirm"], help="answer every confirmation like this, as it comes"
         )
         parser.add_argument("--as", dest="login", metavar="NAME", help="the login of who answers")
-        parser.add_argument(
-            "--fault",
-            action="append",
-            default=[],
-            metavar="TOOL:FAULT",
-            help=f"practice: let a tool's calls fail ({', '.join(sorted(services.FAULTS))})",
-        )
+        add_switches(parser)
 
     def run(self, options: dict[str, Any]) -> int:
         with usage(self):
-            faults = dict(_fault(text) for text in options["fault"])
+            faults = faults_of(options)
+            if options["interrupt"] and options["answer"] != "approve":
+                raise ValueError(
+                    "--interrupt needs --answer approve: the process dies in a write that is approved"
+                )
         spec = agent(options["agent"])
         self.machine.open_database(migrate=True, services=True)
         self._who = (
             find_person(options["login"]) if options["login"] else Actor(options["user"], AT_THE_TERMINAL)
         )
         request = services.RunRequest(text=options["turn"], faults=faults)
-        run = self._start(spec.name, options["user"], request)
+        try:
+            run = self._start(spec.name, options["user"], request)
+        except TurnAmbiguous as error:
+            self._list_readings(error, options)
+            raise
+        if options["interrupt"]:
+            return self._interrupted(run, options)
         reply = self._answer_all(run, options["answer"])
         if options["json"]:
             self.say_json(as_json(reply))
@@ -62,6 +68,13 @@ class Command(CarryingCommand):
                 self._show(step, self.say)
         return WAITS if reply.waiting else 0
 
+    def _interrupted(self, run: Run, options: dict[str, Any]) -> int:
+        """Up to its first question, which is approved by the process that dies; then on as ever."""
+        before = last_event(run)
+        self.follow(run.pk)
+        self.interrupt(run, self._who, "approve", options)
+        return self.conclude(run, self._answer_all(run, options["answer"]), before, options)
+
     def _start(self, name: str, user: str, request: services.RunRequest) -> Run:
         """Start the turn in the user's latest conversation, or in a new one."""
         actor = Actor(name, frozenset(), "agent", agent=name)
@@ -71,6 +84,15 @@ class Command(CarryingCommand):
             thread = services.start_thread(actor, name, user)
         self._finish_leftover(thread)
         return services.start(actor, thread, request)
+
+    def _list_readings(self, error: TurnAmbiguous, options: dict[str, Any]) -> None:
+        """What the turn could be; each line is a turn that reads in that way alone."""
+        readings = error.extra["readings"]
+        if options["json"]:
+            self.say_json({"type": error.type, "detail": str(error), "readings": readings})
+        else:
+            for reading in readings:
+                self.say(reading["text"])
 
     def _finish_leftover(self, thread: Thread) -> None:
         """Where no worker is alive, a run that a killed command left behind would block the conversation."""
@@ -107,10 +129,3 @@ class Command(CarryingCommand):
     def _show(self, step: Step, write: Any) -> None:
         for line in question_lines(step):
             write(line)
-
-
-def _fault(text: str) -> tuple[str, str]:
-    tool, colon, fault = text.partition(":")
-    if not (tool and colon and fault):
-        raise ValueError(f"--fault is TOOL:FAULT, such as charge_card:timeout_after_write; not {text!r}")
-    return tool, fault

@@ -48,7 +48,8 @@ def _limit(text: str) -> int:
 def _line(run: Run) -> str:
     when = timezone.localtime(run.created_at)
     who = f"{run.thread.agent} with {run.thread.user}"
-    return f"{when:%Y-%m-%dT%H:%M:%S}  {run.name:<7} {ended(run.state):<12} {who}"
+    held_up = f"  held up: {run.trouble}" if run.trouble else ""
+    return f"{when:%Y-%m-%dT%H:%M:%S}  {run.name:<7} {ended(run.state):<12} {who}{held_up}"
 
 
 def _as_json(run: Run) -> dict[str, Any]:
@@ -56,6 +57,7 @@ def _as_json(run: Run) -> dict[str, Any]:
     return {
         "run": run.name,
         "state": run.state,
+        "held_up": run.trouble or None,
         "agent": run.thread.agent,
         "user": run.thread.user,
         "started_by": run.started_by,

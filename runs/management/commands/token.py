@@ -88,7 +88,7 @@ def _person(scope: str, login: str) -> User | None:
     if user is None:
         raise NotFound(f"A token of scope {scope} needs --user, the login of a person; {login!r} is none.")
     if scope == "operator" and "operator" not in roles_of(user):
-        raise BadInput(f"{login} has not the role operator.")
+        raise BadInput(f"{login} has not the role operator: an administrator gives it.")
     return user
 
 

@@ -1,14 +1,12 @@
 """`stalwart trace`: each line of a run, and the order in which its tools ran."""
 
 from argparse import ArgumentParser
-from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any
 
-from runs.agentfile import agents
-from runs.errors import NotFound, StalwartError
+from runs.errors import NotFound
 from runs.models import Run
-from runs.trace import Trace, ended
+from runs.trace import Trace, ended, reads_of
 from stalwart_site.terminal import TerminalCommand, find_run
 
 
@@ -22,7 +20,7 @@ class Command(TerminalCommand):
 
     def run(self, options: dict[str, Any]) -> int:
         run = find_run(options["run"]) if options["run"] else _latest()
-        trace = Trace(run, _reads(run))
+        trace = Trace(run, reads_of(run))
         if options["json"]:
             self.say_json(_as_json(trace))
             return 0
@@ -38,17 +36,8 @@ class Command(TerminalCommand):
 def _latest() -> Run:
     run = Run.objects.select_related("thread").order_by("-pk").first()
     if run is None:
-        raise NotFound("There are no runs yet.")
+        raise NotFound("There are no runs yet: `stalwart chat` or `stalwart run` starts one.")
     return run
-
-
-def _reads(run: Run) -> Iterable[str]:
-    """The tools that only read, as far as the agent's file still says so."""
-    try:
-        spec = agents().get(run.thread.agent)
-    except StalwartError:
-        return ()
-    return [tool.name for tool in spec.catalogue.values() if not tool.writes] if spec else ()
 
 
 def _as_json(trace: Trace) -> dict[str, Any]:

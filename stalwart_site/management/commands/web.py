@@ -6,6 +6,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from stalwart_site import ports
+from stalwart_site.at_start import say_findings
 from stalwart_site.ports import port_number
 from stalwart_site.web_server import run
 
@@ -34,4 +35,5 @@ class Command(BaseCommand):
             raise CommandError(
                 f"port {port} is taken: stop what listens there, or choose another with --port"
             )
+        say_findings(self.stderr.write)
         run(host, port, options["processes"], options["threads"])

@@ -6,6 +6,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand
 
+from stalwart_site.at_start import say_findings
 from stalwart_site.cluster import Supervisor
 from stalwart_site.processes import StopSignals
 
@@ -28,6 +29,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Supervise one cluster."""
         signals = StopSignals()
+        say_findings(self.stderr.write)
         Supervisor(
             signals,
             self.stderr.write,

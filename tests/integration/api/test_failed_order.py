@@ -39,6 +39,7 @@ def test_an_order_whose_last_step_fails_is_undone_and_says_so(bot: Caller, ana: 
         "tool": "provision_account",
         "cause": "RuntimeError",
         "by": None,
+        "detail": None,
     }
     assert [(step["tool"], step["state"], step["undoes"]) for step in run["steps"]] == [
         ("charge_card", "undone", None),

@@ -120,6 +120,7 @@ ALLOWED = {
     ("GET", QUESTION): {"agent", "approver", "operator"},
     ("GET", "/tools"): {"agent", "approver", "operator"},
     ("GET", "/agents"): {"agent", "approver", "operator"},
+    ("POST", "/plan"): {"agent", "approver", "operator"},
     ("POST", "/threads"): {"agent"},
     ("POST", f"{THREAD}/turns"): {"agent"},
     ("POST", "/runs"): {"agent"},
@@ -133,6 +134,7 @@ ALLOWED = {
     ("POST", f"{RUN}/handover/notes"): {"approver", "operator"},
     ("POST", f"{RUN}/handover/resolve"): {"approver", "operator"},
     ("POST", f"{QUESTION}/answer"): {"approver", "operator"},
+    ("POST", f"{QUESTION}/look-up"): {"approver", "operator"},
 }
 
 

@@ -1,22 +1,16 @@
-"""What holds of every turn."""
+"""What holds of every turn, in every language."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runs.selector import Unread
-from runs.selector.english import CONNECTIVES
-from tests.unit.selector.desk import DESK, Asked, account, asked, charge, crm, look_up, note, receipt, refund
+from runs.selector import Ambiguous, Reading, Unread, grammar, shipped
+from tests.unit.selector import desk as asked_of
+from tests.unit.selector.desk import BOTH, DESKS, Asked, asked, plain
+from tests.unit.selector.languages import TABLES
 
-JOINTS = st.sampled_from(
-    [", then ", " then ", " and then ", ", and then ", " and ", ", and ", ". ", ".\n", ". Then ",
-     " THEN\n", " then, "]
-)  # fmt: skip
-PIECES = st.sampled_from(
-    ["charge", "order", "the", "please", "then", "and", ",", ".", "4411", "40.00", '"', "\u201c", "\u201d",
-     " ", "note", "on", "refund", "LK-1", "\n", "\u00a0", "\u2019", "{", "}", "\\", "not",
-     "update crm for order 7"]
-)  # fmt: skip
+LANGUAGE = st.sampled_from(shipped())
+PIECES = st.sampled_from(sorted({piece for table in TABLES.values() for piece in table.PIECES}))
 ANY_TEXT = (
     st.text()
     | st.text(st.characters(codec=None))
@@ -30,92 +24,138 @@ IDS = st.from_regex(r"[A-Z]{2}-[0-9]{1,9}", fullmatch=True)
 NOTES = st.text(
     st.characters(categories=["L", "N", "P", "S"], exclude_characters='"\u201c\u201d'), min_size=1
 )
-QUOTED_NOTES = NOTES | st.sampled_from(["a, then b", "go and then stop. Then", "look up order 1"])
-
-
-@st.composite
-def clauses(draw: st.DrawFn) -> tuple[str, Asked]:
-    """A clause that is read, and what it asks for."""
-    order, amount, charged, words = draw(ORDERS), draw(AMOUNTS), draw(IDS), draw(QUOTED_NOTES)
-    return draw(
-        st.sampled_from(
-            [
-                (f"charge order {order} {amount}", charge(order, str(amount))),
-                (f"charge the order {order} {amount:,}", charge(order, str(amount))),
-                (f"refund charge {charged} {amount}", refund(charged, str(amount))),
-                (f"update the crm for order {order}", crm(order)),
-                (f"please provision account for order {order}", account(order)),
-                (f"Send the receipt for order {order}", receipt(order)),
-                (f"look up order {order}", look_up(order)),
-                (f'note "{words}" on order {order}', note(words, order)),
-                (f"note \u201c{words}\u201d on the order {order}", note(words, order)),
-            ]
-        )
-    )
-
-
-TURNS = st.lists(clauses(), min_size=1, max_size=8)
-GARBAGE = st.sampled_from(
-    ["dance", "do not charge order 1 1", "4411", "the", '"quoted"', "cobra o pedido 1", "!", "{x}"]
+QUOTED_NOTES = NOTES | st.sampled_from(
+    ["a, then b", "go and then stop. Then", "look up order 1", "vai e depois para", "get_order(order=1)"]
 )
 
 
-def quoted_from(text: str) -> tuple[tuple[str, ...], str]:
-    """The clauses that were read, and no message; or those that were not, and the message."""
-    try:
-        return tuple(call.text for call in DESK.read(text).calls), ""
-    except Unread as refusal:
-        return refusal.parts, str(refusal)
+def in_marks(amount: str, language: str) -> str:
+    """An amount as this language writes it."""
+    spoken = grammar(language)
+    return amount.translate(str.maketrans(".,", spoken.decimal_mark + spoken.group_mark))
 
 
-def joined(parts: list[str], draw: st.DataObject) -> str:
+@st.composite
+def clauses(draw: st.DrawFn, language: str) -> tuple[str, Asked]:
+    """A clause that is read, and what it asks for."""
+    order, amount, charged, words = draw(ORDERS), draw(AMOUNTS), draw(IDS), draw(QUOTED_NOTES)
+    template, what = draw(st.sampled_from(TABLES[language].CLAUSES))
+    text = template.format(
+        order=order,
+        amount=in_marks(str(amount), language),
+        grouped=in_marks(f"{amount:,}", language),
+        charged=charged,
+        words=words,
+    )
+    given_to = {"charge": (order, str(amount)), "refund": (charged, str(amount)), "note": (words, order)}
+    return text, getattr(asked_of, what)(*given_to.get(what, (order,)))
+
+
+@st.composite
+def turns(draw: st.DrawFn) -> tuple[str, list[tuple[str, Asked]]]:
+    """A language, and clauses of it."""
+    language = draw(LANGUAGE)
+    return language, draw(st.lists(clauses(language), min_size=1, max_size=8))
+
+
+def joined(parts: list[str], language: str, draw: st.DataObject) -> str:
     """The parts as one turn, with any connectives."""
     turn = parts[0]
     for part in parts[1:]:
-        turn += draw.draw(JOINTS) + part
+        turn += draw.draw(st.sampled_from(TABLES[language].JOINTS)) + part
     return turn + draw.draw(st.sampled_from(["", ".", ".\n", " "]))
+
+
+def readings_of(text: str) -> tuple[tuple[Reading, ...], Unread | None]:
+    """What the turn could be, and the refusal where it is not one thing."""
+    try:
+        return (BOTH.read(text),), None
+    except Ambiguous as refusal:
+        return refusal.readings, refusal
+    except Unread as refusal:
+        return (), refusal
 
 
 @given(ANY_TEXT)
 def test_any_text_is_read_or_refused_and_raises_nothing_else(text: str) -> None:
-    quoted, message = quoted_from(text)
-    assert all(part and part in text for part in quoted)
-    assert "Nothing was done." in message or (quoted and not message)
-    message.encode()
+    readings, refusal = readings_of(text)
+    if refusal is None:
+        [reading] = readings
+        assert all(call.text and call.text in text for call in reading.calls)
+    else:
+        assert all(part and part in text for part in refusal.parts)
+        assert "Nothing was done." in str(refusal)
+        str(refusal).encode()
 
 
-@given(TURNS, st.data())
+@given(ANY_TEXT)
+def test_whatever_can_be_read_has_a_text_that_reads_in_that_way_alone(text: str) -> None:
+    readings, _ = readings_of(text)
+    for reading in readings:
+        assert asked(reading.text, BOTH) == [plain(call) for call in reading.calls]
+
+
+@given(turns(), st.data())
 def test_a_turn_reads_the_same_however_it_is_joined(
-    turn: list[tuple[str, Asked]], draw: st.DataObject
+    turn: tuple[str, list[tuple[str, Asked]]], draw: st.DataObject
 ) -> None:
-    parts = [text for text, _ in turn]
-    calls = [call for _, call in turn]
-    assert asked(joined(parts, draw)) == calls
-    reading = DESK.read(joined(parts, draw))
+    language, said = turn
+    parts, calls = [text for text, _ in said], [call for _, call in said]
+    text = joined(parts, language, draw)
+    assert asked(text, DESKS[language]) == calls
+    reading = BOTH.read(text)
     assert [call.text for call in reading.calls] == parts
+    assert asked(reading.text, BOTH) == calls
 
 
-@given(TURNS, GARBAGE, st.data())
+@given(turns(), st.data())
 def test_one_part_that_is_not_read_refuses_the_whole_wherever_it_stands(
-    turn: list[tuple[str, Asked]], garbage: str, draw: st.DataObject
+    turn: tuple[str, list[tuple[str, Asked]]], draw: st.DataObject
 ) -> None:
-    parts = [text for text, _ in turn]
+    language, said = turn
+    parts = [text for text, _ in said]
+    garbage = draw.draw(st.sampled_from(TABLES[language].GARBAGE))
     parts.insert(draw.draw(st.integers(0, len(parts))), garbage)
     with pytest.raises(Unread) as refusal:
-        DESK.read(joined(parts, draw))
+        DESKS[language].read(joined(parts, language, draw))
     assert refusal.value.parts == (garbage,)
 
 
-@given(
-    TURNS,
-    st.sampled_from([" ".join(words) for words in CONNECTIVES]),
-    st.sampled_from([" ", ", "]),
-    st.data(),
-)
-def test_a_turn_that_stops_at_a_connective_is_refused(
-    turn: list[tuple[str, Asked]], connective: str, before: str, draw: st.DataObject
+@given(turns(), st.data())
+def test_a_turn_that_goes_on_in_another_language_is_refused(
+    turn: tuple[str, list[tuple[str, Asked]]], draw: st.DataObject
 ) -> None:
-    text = joined([text for text, _ in turn], draw).rstrip(" .\n")
+    language, said = turn
+    other = draw.draw(st.sampled_from([code for code in shipped() if code != language]))
+    rest, _ = draw.draw(clauses(other))
+    text = joined([text for text, _ in said], language, draw).rstrip(" .\n")
+    joint = draw.draw(st.sampled_from(TABLES[language].JOINTS + TABLES[other].JOINTS))
     with pytest.raises(Unread) as refusal:
-        DESK.read(f"{text}{before}{connective}")
+        BOTH.read(f"{text}{joint}{rest}")
+    assert not isinstance(refusal.value, Ambiguous)
+
+
+@given(turns(), st.sampled_from([" ", ", "]), st.data())
+def test_a_turn_that_stops_at_a_connective_is_refused(
+    turn: tuple[str, list[tuple[str, Asked]]], before: str, draw: st.DataObject
+) -> None:
+    language, said = turn
+    connective = draw.draw(st.sampled_from(grammar(language).connectives))
+    text = joined([text for text, _ in said], language, draw).rstrip(" .\n")
+    with pytest.raises(Unread) as refusal:
+        DESKS[language].read(f"{text}{before}{connective}")
     assert refusal.value.parts == (f"{before}{connective}".strip(),)
+
+
+@given(
+    LANGUAGE,
+    st.lists(ORDERS, min_size=2, max_size=50, unique=True),
+    AMOUNTS,
+)
+def test_a_list_is_one_call_for_each_in_the_order_in_which_they_are_named(
+    language: str, orders: list[int], amount: object
+) -> None:
+    *first, last = map(str, orders)
+    says = {"en": "charge orders {} and {} {} each", "pt": "cobra os pedidos {} e {} {} cada"}[language]
+    turn = says.format(", ".join(first), last, in_marks(str(amount), language))
+    assert asked(turn, DESKS[language]) == [asked_of.charge(order, str(amount)) for order in orders]

@@ -1,8 +1,11 @@
 """A phrase that could not be read without guessing is refused when it is compiled."""
 
+from decimal import Decimal
+
 import pytest
 
-from runs.selector import Phrase, PhraseError, Selector
+from runs.selector import Phrase, PhraseError, Selector, Unread
+from tests.unit.selector.desk import asked
 
 BAD = [
     ("look up {x}", "the field x has no type"),
@@ -37,6 +40,19 @@ BAD = [
     ("say \"hi\" {x:d}", '"hi"" is not a plain English word'),
     ("café {x:d}", '"café" is not a plain English word'),
     ("loo\u212a up {x:d}", "is not a plain English word"),
+    ("look up {x:d} [order]", '"[order]" is not a plain English word'),
+    ("look up [order {x:d} now]", '"[order" is not a plain English word'),
+    ("look up [{x:d}]", "is not one field with a space on either side"),
+    ("look up ([order {x:d}])", '"([order" is not a plain English word'),
+    ("send [order {x:d}] to [order {y:d}]", "only one part of it can be in brackets"),
+    ("look up [orders {x:d+}]", "a list cannot be in brackets"),
+    ("charge {x:d+} {y:F+} each", "it has two lists"),
+    ("charge {x:d+} {y:F}", 'a number beside a list is of each item or of all of them: say "each"'),
+    ("reserve {y:n} of {x:id+}", 'a number beside a list is of each item or of all of them: say "each"'),
+    ("look up #{x:d+}", "the list x has a sign at it"),
+    ("look up {x:d++}", "is not one field with a space on either side"),
+    ("look up {x:+}", "the field x has no type"),
+    ("look up {x:list+}", "the field x has the unknown type list"),
     ("{x:d}", "it has no word of its own"),
     ("the {x:d} please", "it has no word of its own"),
     ("the", "it has no word of its own"),
@@ -75,7 +91,40 @@ def test_one_bad_phrase_refuses_the_set() -> None:
         ("send {from:id} {class:id}", "send A1 B2", {"from": "A1", "class": "B2"}),
         ("copy {a:q} {b:q}", 'copy "x" "y z"', {"a": "x", "b": "y z"}),
         ("list 3 things", "list 3 things", {}),
+        ("close the {x:d}", "close the 7", {"x": 7}),
+        ("[order {x:d}] please", "order 7", {"x": 7}),
+        ("move [order {x:d}] to {y:d}", "move order 7 to 8", {"x": 7, "y": 8}),
+        ("all {x:id} each", "all A1 each", {"x": "A1"}),
     ],
 )
 def test_a_phrase_is_read(says: str, turn: str, args: dict[str, int | str]) -> None:
     assert Selector([Phrase("tool", says)]).read(turn).calls[0].args == args
+
+
+def test_a_sign_of_a_phrase_is_not_the_sign_of_an_amount_too() -> None:
+    desk = Selector([Phrase("pay", "pay ${x:F}")], currency="USD")
+    assert asked("pay $40", desk) == [("pay", {"x": Decimal("40.00")})]
+    for turn in ("pay $$40", "pay $40 dollars", "pay 40"):
+        with pytest.raises(Unread):
+            desk.read(turn)
+
+
+def test_a_phrase_says_once_what_it_is_called() -> None:
+    desk = Selector([Phrase("send", "send receipt for [order {order:d}]"), Phrase("look", "look up {x:d+}")])
+    assert desk.readable == ("send receipt for order <order>", "look up <x>, … and <x>")
+
+
+def test_phrases_of_other_languages_are_left_alone() -> None:
+    desk = Selector([Phrase("look", "look up {x:d}"), Phrase("look", "procura e {x}", "pt")])
+    assert desk.readable == ("look up <x>",)
+    with pytest.raises(PhraseError, match='"e" joins two requests'):
+        Selector([Phrase("look", "procura e {x:d}", "pt")], ["pt"])
+    with pytest.raises(PhraseError, match='"Em seguida" joins two requests'):
+        Selector([Phrase("look", "procura Em seguida {x:d}", "pt")], ["pt"])
+    desk = Selector([Phrase("look", "procura em {x:d} dias", "pt")], ["pt"])  # no connective by itself
+    assert asked("procura em 7 dias em seguida procura em 8 dias", desk) == [
+        ("look", {"x": 7}),
+        ("look", {"x": 8}),
+    ]
+    with pytest.raises(PhraseError, match='"procurâ" is not a plain English word'):
+        Selector([Phrase("look", "procurâ {x:d}")])

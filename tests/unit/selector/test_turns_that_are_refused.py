@@ -1,117 +1,57 @@
 """A turn with one part that is not read is refused as a whole, and the refusal names the part."""
 
-import pickle
 import time
 
 import pytest
 
 from runs.selector import Ambiguous, Phrase, Selector, Unread
-from tests.unit.selector.desk import DESK, asked, look_up
+from tests.unit.selector.desk import BOTH, DESK, DESKS, asked
+from tests.unit.selector.languages import TABLES
 
-CHARGE = "charge order 4411 40.00"
-
-REFUSED: list[tuple[str, tuple[str, ...]]] = [
-    # one part among good ones
-    (f"{CHARGE}, then dance, then look up order 4411", ("dance",)),
-    (f"dance, then {CHARGE}, then sing", ("dance", "sing")),
-    (f"{CHARGE}. Thank you.", ("Thank you",)),
-    (f"{CHARGE}, then update the crm", ("update the crm",)),
-    (f"{CHARGE} update crm for order 4411", (f"{CHARGE} update crm for order 4411",)),
-    (f"{CHARGE}, update crm for order 4411", (f"{CHARGE}, update crm for order 4411",)),
-    (f"{CHARGE}; look up order 1", (f"{CHARGE}; look up order 1",)),
-    ("charge orders 4411 and 4412 40.00", ("charge orders 4411", "4412 40.00")),
-    ("charge order 4411, 40.00", ("charge order 4411, 40.00",)),
-    # stopped in mid-sentence, or begun in one
-    (f"{CHARGE}, then", (", then",)),
-    (f"{CHARGE} and", ("and",)),
-    (f"{CHARGE} and then.", ("and then.",)),
-    (f"{CHARGE},", (f"{CHARGE},",)),
-    (f"{CHARGE}, then please", ("please",)),
-    (f"{CHARGE}, then then look up order 1", (", then then",)),
-    (f"{CHARGE} and, then look up order 1", ("and, then",)),
-    (f", then {CHARGE}", (", then",)),
-    (f". {CHARGE}", (".",)),
-    ("then", ("then",)),
-    ("charge order 4411", ("charge order 4411",)),
-    ("charge", ("charge",)),
-    (f"{CHARGE}..", (f"{CHARGE}.",)),
-    (f"{CHARGE}. .", (". .",)),
-    # not asking for it
-    (f"do not {CHARGE}", (f"do not {CHARGE}",)),
-    (f"don't {CHARGE}", (f"don't {CHARGE}",)),
-    (f"don\u2019t {CHARGE}", (f"don\u2019t {CHARGE}",)),
-    ("charge not order 4411 40.00", ("charge not order 4411 40.00",)),
-    (f"{CHARGE} and do not update the crm for order 4411", ("do not update the crm for order 4411",)),
-    (f"{CHARGE}?", (f"{CHARGE}?",)),
-    (f"if it is paid, {CHARGE}", (f"if it is paid, {CHARGE}",)),
-    (f'"{CHARGE}"', (f'"{CHARGE}"',)),
-    # numbers that are not plain ones
-    ("charge order 0x11 40.00", ("charge order 0x11 40.00",)),
-    ("look up order -4411", ("look up order -4411",)),
-    ("look up order +4411", ("look up order +4411",)),
-    ("look up order 4_411", ("look up order 4_411",)),
-    ("look up order 4411.0", ("look up order 4411.0",)),
-    ("look up order 044", ("look up order 044",)),
-    ("look up order 9007199254740992", ("look up order 9007199254740992",)),
-    ("look up order 123456789012345678901", ("look up order 123456789012345678901",)),
-    ("look up order \u0664\u0664\u0661\u0661", ("look up order \u0664\u0664\u0661\u0661",)),
-    ("look up order \uff14\uff14", ("look up order \uff14\uff14",)),
-    ("look up order four", ("look up order four",)),
-    # amounts that are not plain ones
-    ("charge order 4411 40,00", ("charge order 4411 40,00",)),
-    ("charge order 4411 1.250,00", ("charge order 4411 1.250,00",)),
-    ("charge order 4411 1,25.00", ("charge order 4411 1,25.00",)),
-    ("charge order 4411 40.001", ("charge order 4411 40.001",)),
-    ("charge order 4411 -40.00", ("charge order 4411 -40.00",)),
-    ("charge order 4411 $40.00", ("charge order 4411 $40.00",)),
-    ("charge order 4411 4e3", ("charge order 4411 4e3",)),
-    ("charge order 4411 nan", ("charge order 4411 nan",)),
-    ("charge order 4411 .50", ("charge order 4411 .50",)),
-    ("charge order 4411 040.00", ("charge order 4411 040.00",)),
-    ("charge order 4411 40. 00", ("00",)),
-    ("charge order 4411 1 250.00", ("charge order 4411 1 250.00",)),
-    # ids and addresses
-    ("refund charge order 40.00", ("refund charge order 40.00",)),
-    ("refund charge 40.00 40.00", ("refund charge 40.00 40.00",)),
-    (f"refund charge {'a1' * 33} 40.00", (f"refund charge {'a1' * 33} 40.00",)),
-    ("refund charge LK-645334; 40.00", ("refund charge LK-645334; 40.00",)),
-    ('write to ana@shop saying "hi"', ('write to ana@shop saying "hi"',)),
-    (f'write to {"a" * 250}@a.pt saying "hi"', (f'write to {"a" * 250}@a.pt saying "hi"',)),
-    # quotation marks
-    ('note "" on order 7', ('note "" on order 7',)),
-    ('note " " on order 7', ('note " " on order 7',)),
-    ("note 'hi' on order 7", ("note 'hi' on order 7",)),
-    ('note "a"b on order 7', ('note "a"b on order 7',)),
-    ('note "leave it, then look up order 1', ('note "leave it, then look up order 1',)),
-    ('note "leave it\nand look up order 1', ('note "leave it\nand look up order 1',)),
-    ("write to ana@shop.pt saying \u201chello", ("write to ana@shop.pt saying \u201chello",)),
-    ('look up order 1, then note "a and look up order 2', ('note "a and look up order 2',)),
-    ('note \u201ca" on order 7 and look up order 1', ('note \u201ca" on order 7 and look up order 1',)),
-    ('note \u201ca "b, then look up order 1, then note c" d\u201d on order 7',
-     ('note \u201ca "b, then look up order 1, then note c" d\u201d on order 7',)),
-    # other languages, whole or in part
-    ("cobra o pedido 4411 40,00, depois atualiza o crm",
-     ("cobra o pedido 4411 40,00, depois atualiza o crm",)),
-    ("cobra o pedido 4411 40.00", ("cobra o pedido 4411 40.00",)),
-    (f"{CHARGE}, depois atualiza o crm do pedido 4411", (f"{CHARGE}, depois atualiza o crm do pedido 4411",)),
-    (f"{CHARGE}, then envia o recibo", ("envia o recibo",)),
-    (f"{CHARGE} e look up order 1", (f"{CHARGE} e look up order 1",)),
-    ("consulta a encomenda 4411 e depois envia-a", ("consulta a encomenda 4411 e depois envia-a",)),
-    # letters that only look like the right ones
-    ("loo\u212a up order 7", ("loo\u212a up order 7",)),
-    ("u\u017fe order 7", ("u\u017fe order 7",)),
-    ("l\u043eok up order 7", ("l\u043eok up order 7",)),
-    ("refund charge \u212a7 40.00", ("refund charge \u212a7 40.00",)),
-    ("look up\u2009order 7", ("look up\u2009order 7",)),
-]  # fmt: skip
+REFUSED = [
+    pytest.param(language, *turn, id=f"{language}: {what}")
+    for language, table in TABLES.items()
+    for what, turn in table.REFUSED.items()
+]
+MIXED = [
+    "charge order 4411 40.00, depois envia o recibo do pedido 4411",
+    "cobra o pedido 4411 40,00, then send the receipt for order 4411",
+    "charge order 4411 40.00. Envia o recibo do pedido 4411.",
+    "Charge order 4411 40.00, e send the receipt for order 4411",
+    "charge o pedido 4411 40.00",
+    "charge order 4411 40,00",
+    "cobra o pedido 4411 40.00",
+    "please cobra o pedido 4411 40,00",
+    "por favor charge order 4411 40.00",
+    "look up orders 1 e 2",
+    "look up order 1, then update the crm for the mesmo order",
+    "look up order 1 and send the receipt for ele",
+    "reserve três of SKU-1",
+    "cobra os pedidos 1 e 2 40,00 each",
+]
 
 
-@pytest.mark.parametrize(("turn", "parts"), REFUSED, ids=[ascii(turn) for turn, _ in REFUSED])
-def test_a_turn_is_refused_for(turn: str, parts: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(("language", "turn", "parts"), REFUSED)
+def test_a_turn_is_refused_for(language: str, turn: str, parts: tuple[str, ...]) -> None:
     with pytest.raises(Unread) as refusal:
-        DESK.read(turn)
+        DESKS[language].read(turn)
     assert refusal.value.parts == parts
-    assert "Nothing was done." in str(refusal.value)
+    assert not isinstance(refusal.value, Ambiguous)
+    assert "Nothing was done. I can read: " in str(refusal.value)
+
+
+@pytest.mark.parametrize("turn", MIXED)
+def test_a_turn_half_in_one_language_and_half_in_another_is_refused(turn: str) -> None:
+    with pytest.raises(Unread) as refusal:
+        BOTH.read(turn)
+    assert str(refusal.value).endswith(" A turn is in one language: English or Portuguese.")
+
+
+def test_the_refusal_speaks_of_the_language_in_which_the_most_was_read() -> None:
+    with pytest.raises(Unread) as refusal:
+        BOTH.read("consulta o pedido 1, depois dance")
+    assert refusal.value.parts == ("dance",)
+    assert "I can read in Portuguese: cobra pedido <order> <amount>;" in str(refusal.value)
 
 
 @pytest.mark.parametrize(
@@ -150,6 +90,20 @@ def test_the_refusal_says_what_was_not_read_and_what_can_be() -> None:
     assert desk.readable == ("charge order <order> <amount>", "ping")
 
 
+def test_a_space_that_only_looks_like_one_is_named() -> None:
+    with pytest.raises(Unread) as refusal:
+        DESK.read("look up\u2009order  7")
+    assert str(refusal.value).startswith('I did not read: "look up(U+2009)order 7".')
+
+
+@pytest.mark.parametrize(
+    ("turn", "language"), [("dance for order 1", "English"), ("dança com o pedido 1", "Portuguese")]
+)
+def test_the_refusal_speaks_of_the_language_whose_words_they_are(turn: str, language: str) -> None:
+    with pytest.raises(Unread, match=f"I can read in {language}: "):
+        BOTH.read(turn)
+
+
 def test_the_refusal_stays_short_however_long_the_turn() -> None:
     with pytest.raises(Unread) as refusal:
         DESK.read(", then ".join(["dance " * 100] * 50))
@@ -169,38 +123,6 @@ def test_a_desk_without_phrases_reads_nothing() -> None:
         Selector([]).read("look up order 7")
 
 
-def test_two_tools_that_read_the_same_clause_are_never_picked_between() -> None:
-    desk = Selector([Phrase("close", "close order {order:d}"), Phrase("shut", "close the order {n:id}")])
-    with pytest.raises(Ambiguous) as refusal:
-        desk.read("close order 7, then close order LK-7, then close order 8")
-    assert str(refusal.value) == (
-        'I can read "close order 7" in more than one way: close (order 7) or shut (n "7"). Nothing was done.'
-    )
-    assert refusal.value.clause == "close order 7"
-    assert [call.tool for call in refusal.value.readings] == ["close", "shut"]
-    assert refusal.value.parts == ("close order 7", "close order 8")
-
-
-def test_two_readings_by_one_tool_are_never_picked_between() -> None:
-    desk = Selector([Phrase("pay", "pay {what:d}"), Phrase("pay", "pay {what:F}")])
-    with pytest.raises(Ambiguous):
-        desk.read("pay 40")
-
-
-def test_two_phrases_that_mean_the_same_call_are_one_reading() -> None:
-    desk = Selector(
-        [Phrase("get_order", "find order {order:d}"), Phrase("get_order", "find the order {order:d}")]
-    )
-    assert asked("find order 7", desk) == [look_up(7)]
-
-
-def test_a_phrase_that_begins_with_a_field_is_read_and_compared_too() -> None:
-    desk = Selector([Phrase("get_order", "{order:d} please look up"), Phrase("x", "{n:id} look up")])
-    assert asked("LK-7 look up", desk) == [("x", {"n": "LK-7"})]
-    with pytest.raises(Ambiguous):
-        desk.read("7 look up")
-
-
 def test_a_quotation_mark_without_its_pair_is_not_paired_with_another_kind() -> None:
     desk = Selector([Phrase("copy", "copy {a:q} to {b:q}")])
     assert asked('copy "x" to \u201cy\u201d', desk) == [("copy", {"a": "x", "b": "y"})]
@@ -208,26 +130,10 @@ def test_a_quotation_mark_without_its_pair_is_not_paired_with_another_kind() -> 
         desk.read('copy \u201cx" to "y\u201d')
 
 
-def test_what_was_not_read_comes_before_what_is_ambiguous() -> None:
-    desk = Selector([Phrase("a", "go"), Phrase("b", "go")])
-    with pytest.raises(Unread) as refusal:
-        desk.read("go, then dance")
-    assert not isinstance(refusal.value, Ambiguous)
-    assert refusal.value.parts == ("dance",)
-    with pytest.raises(Ambiguous, match="more than one way: a or b"):
-        desk.read("go")
-
-
-def test_a_refusal_survives_a_trip_to_another_process() -> None:
-    desk = Selector([Phrase("a", "go"), Phrase("b", "go")])
-    with pytest.raises(Ambiguous) as refusal:
-        desk.read("go")
-    copy = pickle.loads(pickle.dumps(refusal.value))
-    assert (str(copy), copy.parts, copy.readings) == (
-        str(refusal.value),
-        refusal.value.parts,
-        refusal.value.readings,
-    )
+def test_what_a_list_asks_for_counts_too() -> None:
+    with pytest.raises(Unread, match="more than 50 things"):
+        DESK.read(f"look up orders {', '.join(map(str, range(50)))} and 50")
+    assert len(DESK.read(f"look up orders {', '.join(map(str, range(49)))} and 49").calls) == 50
 
 
 @pytest.mark.parametrize(
@@ -244,11 +150,30 @@ def test_a_refusal_survives_a_trip_to_another_process() -> None:
         ". " * 32_000,
         "please, " * 8_000,
         "the " * 16_000,
+        "and " * 16_000,
+        "e " * 32_000,
+        "look up order 1 and " * 3_200,
+        "x " * 32_000,
+        "look up orders " + "1, " * 21_000 + "and 2",
+        "look up orders " + ", ".join(map(str, range(9_000))) + " and 0x1",
+        "look up order 1 and update crm for " + "same order " * 5_900,
+        "look up order 1 and update crm for " + "same " * 13_000,
+        "it " * 21_000,
+        "update crm for " + "it " * 21_000,
+        "por favor " * 6_500,
+        "por " * 16_000,
+        "order 1 " * 8_000,
+        "get_order(" + "order=7, " * 7_000 + ")",
+        "get_order(" + "a" * 65_000 + ")",
+        "get_order(order=" + "9" * 65_000 + ")",
+        "[" * 65_536,
+        "(" * 65_536,
+        "(a=" * 21_000,
     ],
     ids=lambda turn: turn[:24],
 )
 def test_a_turn_made_to_be_slow_is_refused_in_no_time(turn: str) -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     with pytest.raises(Unread):
-        DESK.read(turn)
-    assert time.perf_counter() - start < 1
+        BOTH.read(turn)
+    assert time.process_time() - start < 1

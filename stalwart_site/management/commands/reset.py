@@ -1,4 +1,4 @@
-"""`stalwart reset`: the practice services as they were at first, and none of the practice runs."""
+"""`stalwart reset`: the practice services as they were at first, and the practice queue made anew."""
 
 import sys
 from argparse import ArgumentParser
@@ -9,20 +9,26 @@ from django.conf import settings
 from django.db import connection, transaction
 from django.db.models.functions import Now
 
+from runs import workers
 from runs.errors import NotAllowed, RunLeased
 from runs.models import Run, Token, Worker
+from stalwart_site import practice
 from stalwart_site.terminal import USAGE, TerminalCommand
 
 KEPT = {Token, Worker}  # neither is about runs
 
 
 class Command(TerminalCommand):
-    """Refused where faults are not allowed, and while a run is being carried out."""
+    """Refused where faults are not allowed, and while a run is being carried out.
 
-    help = "Empty the practice services, and forget every run."
+    The practice queue is filled again where workers are alive to carry it out.
+    """
+
+    help = "Empty the practice services, forget every run, and fill the practice queue again."
 
     def arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--yes", action="store_true", help="do not ask")
+        parser.add_argument("--empty", action="store_true", help="do not fill the practice queue again")
 
     def run(self, options: dict[str, Any]) -> int:
         if not settings.FAULTS_ALLOWED:
@@ -31,10 +37,13 @@ class Command(TerminalCommand):
             return USAGE
         runs = _forget_runs()
         self.machine.ask_services("POST", "/reset")
-        if options["json"]:
-            self.say_json({"runs_forgotten": runs})
-        else:
+        if not options["json"]:
             self.say(f"The practice services are as they were at first; {runs} run(s) forgotten.")
+        filled = practice.fill(self.stderr.write) if workers.alive() and not options["empty"] else 0
+        if options["json"]:
+            self.say_json({"runs_forgotten": runs, "runs_made": filled})
+        elif filled:
+            self.say(f"The practice queue is ready: {filled} runs.")
         return 0
 
     def _sure(self) -> bool:

@@ -1,0 +1,207 @@
+"""The figures of the dashboard: how runs ended, how long people took, what died, what could not be undone.
+
+All of the last so many days, by the day in the console's time zone. Each figure is one query on an index.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from typing import Any
+
+from django.db import connection
+from django.db.models import Count, F
+from django.db.models.functions import TruncDate
+from django.utils import timezone
+
+from runs.models import Event, Run, Step
+from runs.states import RunState, StepState
+from runs.views.looks import RUN_LOOKS
+from runs.views.moments import span
+
+WINDOWS = (1, 7, 30)  # days
+OUTCOMES = (
+    RunState.SUCCEEDED,
+    RunState.ROLLED_BACK,
+    RunState.HANDED_OVER,
+    RunState.FAILED,
+    RunState.ABANDONED,
+)
+UNDONE_WELL, UNDONE_BADLY = (StepState.PERFORMED,), (StepState.UNDO_STUCK, StepState.CANCELLED)
+WIDTH, HEIGHT = 640, 150  # of the chart, in its own units
+LABELS = 7  # so many days have room for their names
+NOT_ENDED = "not ended"
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A part of a day's column."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    state: str
+    words: str
+
+
+@dataclass(frozen=True)
+class Day:
+    """One day: how many runs that started then ended how, in the order of OUTCOMES; `rest` have not ended."""
+
+    day: date
+    counts: tuple[int, ...]
+    rest: int
+
+    @property
+    def total(self) -> int:
+        """All runs that started then."""
+        return sum(self.counts) + self.rest
+
+
+@dataclass(frozen=True)
+class Chart:
+    """The columns of the days, drawn; the table beside it has the same figures."""
+
+    bars: tuple[Bar, ...]
+    labels: tuple[str, ...]  # one for each day, '' where there is no room
+    most: int
+    width: int = WIDTH
+    height: int = HEIGHT
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One number of the head: what it is, and what it comes from."""
+
+    name: str
+    value: str
+    more: str
+
+
+@dataclass(frozen=True)
+class Dashboard:
+    """The whole page. `outcomes` are (state, word) in the order of a column, from below."""
+
+    days: int
+    outcomes: tuple[tuple[str, str], ...]
+    table: tuple[Day, ...]
+    chart: Chart
+    figures: tuple[Figure, ...]
+    causes: tuple[tuple[str, int], ...]
+    unknown: tuple[Step, ...]
+
+
+def dashboard(days: int) -> Dashboard:
+    """The figures of the last `days` days, today included."""
+    today = timezone.localdate()
+    first = today - timedelta(days=days - 1)
+    since = timezone.make_aware(datetime.combine(first, datetime.min.time()))
+    table = tuple(_table(since, [first + timedelta(days=number) for number in range(days)]))
+    unknown = Step.objects.asking().filter(asks="outcome").select_related("run").order_by("asked_at")
+    figures = (_ended(table), _answered(since), _undone(since), _doubtful(unknown))
+    causes = tuple(_causes(since))
+    outcomes = tuple((str(state), RUN_LOOKS[state].word) for state in OUTCOMES)
+    return Dashboard(days, outcomes, table, _chart(table), figures, causes, tuple(unknown[:5]))
+
+
+def _table(since: datetime, days: Iterable[date]) -> Iterable[Day]:
+    rows = (
+        Run.objects.filter(created_at__gte=since)
+        .order_by()
+        .annotate(day=TruncDate("created_at"))
+        .values_list("day", "state")
+        .annotate(Count("pk"))
+    )
+    counts: dict[date, dict[str, int]] = {}
+    for day, state, count in rows:
+        counts.setdefault(day, {})[state] = count
+    for day in days:
+        found = counts.get(day, {})
+        ended = tuple(found.get(state, 0) for state in OUTCOMES)
+        yield Day(day, ended, sum(found.values()) - sum(ended))
+
+
+def _chart(table: tuple[Day, ...]) -> Chart:
+    most = max((day.total for day in table), default=0)
+    pitch = WIDTH / len(table)
+    width = min(pitch * 0.7, 44)
+    bars: list[Bar] = []
+    for number, day in enumerate(table):
+        x, y = pitch * (number + 0.5) - width / 2, float(HEIGHT)
+        for state, word, count in _parts(day):
+            height = count * (HEIGHT - 4) / most
+            y -= height
+            bars.append(Bar(x, y, width, height, state, f"{day.day:%-d %b}: {count} {word}"))
+    every = -(-len(table) // LABELS)
+    last = len(table) - 1
+    labels = [f"{day.day:%-d %b}" if (last - number) % every == 0 else "" for number, day in enumerate(table)]
+    return Chart(tuple(bars), tuple(labels), most)
+
+
+def _parts(day: Day) -> Iterable[tuple[str, str, int]]:
+    """The parts of a day's column that are there, from below: state, word, count."""
+    for state, count in zip(OUTCOMES, day.counts, strict=True):
+        if count:
+            yield str(state), RUN_LOOKS[state].word, count
+    if day.rest:
+        yield "live", NOT_ENDED, day.rest
+
+
+def _ended(table: tuple[Day, ...]) -> Figure:
+    done, ended = sum(day.counts[0] for day in table), sum(sum(day.counts) for day in table)
+    return Figure("runs done", _share(done, ended), f"{done:,} of {ended:,} that ended")
+
+
+def _answered(since: datetime) -> Figure:
+    """Half of the answers took no longer than the median, nine in ten no longer than the ninth tenth."""
+    sql = """
+        SELECT count(*), percentile_cont(ARRAY[0.5, 0.9]) WITHIN GROUP (ORDER BY extract(epoch FROM at - asked_at))
+          FROM approvals_answer WHERE at >= %s AND asked_at IS NOT NULL
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(sql, [since])
+        count, quantiles = cursor.fetchone()
+    if not count:
+        return Figure("from question to answer", "–", "nothing was answered")
+    median, slow = (span(timedelta(seconds=float(value))) for value in quantiles)
+    return Figure(
+        "from question to answer", _short(median), f"median of {count:,}; nine in ten: {_short(slow)}"
+    )
+
+
+def _undone(since: datetime) -> Figure:
+    undos = Step.objects.filter(undoes__isnull=False, created_at__gte=since).order_by()
+    counts = dict(undos.values_list("state").annotate(Count("pk")))
+    well = sum(counts.get(state, 0) for state in UNDONE_WELL)
+    badly = sum(counts.get(state, 0) for state in UNDONE_BADLY)
+    return Figure("undos that worked", _share(well, well + badly), f"{badly:,} stuck or abandoned")
+
+
+def _doubtful(unknown: Any) -> Figure:
+    oldest, count = unknown.first(), unknown.count()
+    if oldest is None or oldest.asked_at is None:
+        return Figure("unknown outcomes", "0", "nothing is in doubt")
+    return Figure(
+        "unknown outcomes", f"{count:,}", f"the oldest for {_short(span(timezone.now() - oldest.asked_at))}"
+    )
+
+
+def _causes(since: datetime) -> Iterable[tuple[str, int]]:
+    """Of the calls that were under way when their worker went: why it went, as far as is known."""
+    found = (
+        Event.objects.filter(kind="step.interrupted", at__gte=since)
+        .order_by()
+        .annotate(cause=F("data__cause"))
+        .values_list("cause")
+        .annotate(Count("pk"))
+    )
+    for cause, count in sorted(found, key=lambda row: -row[1]):
+        yield str(cause or "not known"), count
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{100 * part // whole} %" if whole else "–"
+
+
+def _short(words: str) -> str:
+    return "under 5 s" if words == "now" else words
