@@ -7,7 +7,8 @@ One and two steps are explored over every kind of tool, with any number of fault
   told apart for one step (`every kind`), not for two.
 * A confirmation only adds states before a step is sent first; two steps with it are explored with two faults, and
   with the plainest and the safest of the tools that undo.
-* In a best-effort rollback the states of both undos multiply; two such undos are explored with two faults.
+* In a best-effort rollback the states of both undos multiply; two such undos are explored with two faults, and
+  with the plainest and the safest of the tools that undo.
 """
 
 from dataclasses import replace
@@ -61,11 +62,15 @@ ONE_STEP = {
         tries=1,
         faults=2,
     ),
-    "seen by its agent when it died": Plan((CONFIRMED,), reconciles=OUTCOMES, faults=3),
+    "seen by its agent when it died": Plan(
+        (CONFIRMED,), rollbacks=("ordered",), reconciles=OUTCOMES, faults=3
+    ),
 }
 TWO_STEPS = {
     "every kind of tool, undone in order": Plan((PLAIN, PLAIN), rollbacks=("ordered",)),
-    "best effort": Plan((PLAIN, PLAIN), rollbacks=("best_effort",), modes=("atomic",), faults=2),
+    "best effort": Plan(
+        (PLAIN, PLAIN), rollbacks=("best_effort",), modes=("atomic",), undos=BOTH_UNDOS, faults=2
+    ),
     "confirmed": Plan((MIXED, MIXED), undos=BOTH_UNDOS, faults=2),
     "proposed by its agent": Plan((MIXED, MIXED), opened=True, faults=1),
     "late outcomes": Plan((tools("undo", "undo+lookup"), tools("undo")), late=True, faults=1),
