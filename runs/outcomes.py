@@ -25,14 +25,17 @@ def asked(step: StepView, kind: str, now: datetime, pause: timedelta, *, by_agen
     """The step becomes a question of this kind: confirm, outcome or undo.
 
     An unknown outcome is looked up again meanwhile, unless it is settled that it did not happen: then there is
-    nothing more to learn, and a person says what follows. Where its agent's `reconcile` function wants a person,
-    nobody else has it sent again.
+    nothing more to learn, and a person says what follows. Where its agent's `reconcile` function looked, and wants
+    a person, it is looked up when one asks, and never sent again by itself.
     """
     state = {"outcome": StepState.UNKNOWN, "undo": StepState.UNDO_STUCK}.get(kind, StepState.NEEDS_APPROVAL)
-    looks = kind == "outcome" and step.lookup and step.said != "did_not_happen"
-    fresh = {"answer": "", "lookups": 0, "look_asked_at": None}
-    calls = {"budget": step.calls} if kind == "outcome" and by_agent else {}
-    return {"state": state, "due_at": now + pause if looks else None} | fresh | calls
+    fresh: Changes = {"state": state, "answer": "", "lookups": 0, "look_asked_at": None, "due_at": None}
+    if kind != "outcome":
+        return fresh
+    if by_agent:
+        return fresh | {"said": "waiting", "budget": step.calls}
+    looks = step.lookup and step.said != "did_not_happen"
+    return fresh | {"due_at": now + pause if looks else None}
 
 
 def sending(step: StepView, now: datetime, settle_after: timedelta, retention: timedelta | None) -> Changes:

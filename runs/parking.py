@@ -32,7 +32,8 @@ def ask(held: Held, step: Step, kind: str, spec: AgentSpec, said: str | None = N
     for other in covered:
         fingerprint = spec.catalogue[other.tool].fingerprint
         change(held, other, fingerprint=fingerprint, consent=fields["consent"])
-    shown = {"kind": kind, "said": step.said} | {name: fields[name] for name in TOLD} | by_lookup(step)
+    said_last = fields.get("said", step.said)
+    shown = {"kind": kind, "said": said_last} | {name: fields[name] for name in TOLD} | by_lookup(step)
     ruling = held.rulings.get(step.number)
     if ruling and (kind == "confirm" or ruling.verdict == "refused"):
         shown |= ruling.said()
@@ -125,7 +126,7 @@ def digest(step: Step, fields: dict[str, Any], covered: Sequence[Step], spec: Ag
         "kind": fields["asks"],
         "asked": fields["asked"],
         "attempts": step.calls,
-        "said": step.said,
+        "said": fields.get("said", step.said),
         "approver": fields["approver"],
         "warnings": fields["warnings"],
         **_call(step, fields.get("fingerprint", step.fingerprint)),

@@ -202,6 +202,21 @@ def test_waiting_asks_a_person_what_became_of_the_call_and_shows_why(
     assert WORLD.calls == ["tag", "mail"]
 
 
+@pytest.mark.parametrize(("found", "state"), [(True, "succeeded"), (False, "waiting")])
+def test_a_lookup_that_a_person_asks_for_settles_that_it_happened_and_has_nothing_sent_again(
+    seen: str, monkeypatch: pytest.MonkeyPatch, found: bool, state: str
+) -> None:
+    says(Reconciliation("waiting", detail="Two charges of 40.00 are on the account."))
+    run = until(die(monkeypatch, start(seen, "tag 1")), "waiting")
+    if not found:
+        WORLD.effects.clear()  # it was taken back meanwhile, by somebody else
+        run.steps.update(settles_at=run.created_at)
+    services.look_up(PERSON, question(run).pk)
+    advance(run.pk)
+    run.refresh_from_db()
+    assert (run.state, WORLD.calls, len(WORLD.lookups)) == (state, ["tag"], 1)
+
+
 def test_the_page_of_the_question_shows_why_and_calls_nothing_irreversible(
     seen: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
