@@ -48,7 +48,7 @@ ONE_STEP = {
     "late outcomes": Plan((PLAIN,), late=True, faults=2),
     "an action that another run may have done": Plan((PLAIN,), keys="action", faults=3),
     "people who say what is not so": Plan((PLAIN,), truthful=False, faults=3),
-    "seen by its agent when it died": Plan((CONFIRMED,), reconciles=OUTCOMES, faults=3),
+    "seen by its agent when it died": Plan((MIXED,), reconciles=OUTCOMES, faults=3),
 }
 TWO_STEPS = {
     "every kind of tool, undone in order": Plan((PLAIN, PLAIN), rollbacks=("ordered",)),
