@@ -256,7 +256,7 @@ def _record(held: Held, action: Action, spec: AgentSpec) -> None:
 
 def _wake(held: Held) -> None:
     """A parked or open run moves again, and the time that it waited for is over."""
-    if held.run.due_at:
+    if held.run.due_at and not held.run.failures:  # the pause of what is counted lasts until it gets on
         change(held, held.run, due_at=None)
     if held.run.state in (RunState.WAITING, RunState.OPEN, RunState.READY):
         move_run(held, RunState.RUNNING)
