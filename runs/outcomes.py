@@ -62,8 +62,11 @@ def called(step: StepView, verdict: str, now: datetime, pause: timedelta) -> Cha
     """An attempt ended. `verdict` is performed, refused, unavailable, raised or in_doubt.
 
     Doubt is sticky: once one attempt was in doubt, a failure of a later one speaks of that one only. An undo
-    that has a lookup is done only when the world says so. An undo that failed is tried again.
+    that has a lookup is done only when the world says so. An undo that failed is tried again. What the late outcome
+    of an earlier attempt settled stays settled.
     """
+    if step.state is StepState.PERFORMED:
+        return {}
     if verdict == "performed":
         proven = not (step.undoes and step.lookup)
         return {"state": StepState.PERFORMED} if proven else {"doubt": step.doubt or "unproven"}
@@ -159,7 +162,7 @@ def late(step: StepView, verdict: str) -> Changes:
     open_states = (StepState.SENT, StepState.UNKNOWN)
     if verdict == "performed":
         believed = not (step.undoes and step.lookup)
-        learns = step.state not in (StepState.PERFORMED, StepState.UNDONE)
+        learns = step.state not in (StepState.PERFORMED, StepState.UNDONE, StepState.REFUSED)
         return {"state": StepState.PERFORMED, "answer": ""} if believed and learns else {}
     if verdict == "in_doubt" or step.state not in open_states or step.calls > 1 or not step.writes:
         return {}
