@@ -17,7 +17,7 @@ import socket
 import time
 
 from django.conf import settings
-from django.db import InterfaceError, OperationalError, connection, transaction
+from django.db import connection, transaction
 
 from runs import draining, faults, heartbeat, mishaps, rewind
 from runs.actions import (
@@ -35,12 +35,12 @@ from runs.actions import (
     Wait,
 )
 from runs.agentfile import AgentSpec
-from runs.calls import Looking, Sending, look, send
+from runs.calls import Looking, Sending, look, send, unrecorded
 from runs.endings import finish, let_go, release, stop
 from runs.errors import HeldUp, LeaseLost
 from runs.late import absorb_late, record_late
 from runs.loading import load_steps, run_view
-from runs.mishaps import CountFirst, agent_of, refuse_uncounted
+from runs.mishaps import AWAY, CountFirst, agent_of, refuse_uncounted
 from runs.moves import add_undo, check_step, revive_undos, settle
 from runs.next_action import next_action
 from runs.parking import ask
@@ -51,6 +51,7 @@ from runs.transitions import Held, Overtaken, change, claim, flush, move_run, ob
 Job = Sending | Looking | Reconciling
 OUTAGE_SECONDS = 60  # for how long a database that went away is waited for
 OUTAGES = 5  # in a row; more are none
+OVERTAKEN_TIMES = 20  # in a row: then a guard is wrong
 
 
 @functools.cache
@@ -77,7 +78,7 @@ def advance(run_id: int, owner: str = "") -> bool:
 def _loop(run_id: int, owner: str) -> bool:
     held: Held | None = None
     job: Job | None = None
-    counted, outages = False, 0
+    counted = False
     turn_ends = time.monotonic() + settings.TURN_SECONDS
     while True:
         done = job
@@ -85,8 +86,7 @@ def _loop(run_id: int, owner: str) -> bool:
             go_on = time.monotonic() < turn_ends
             held, job = _commit(run_id, owner, held, job, go_on=go_on, counted=counted)
         except LeaseLost:
-            if isinstance(job, Sending):
-                record_late(job)
+            _write_late(job)
             return False
         except CountFirst:
             counted = mishaps.count(run_id)
@@ -94,17 +94,11 @@ def _loop(run_id: int, owner: str) -> bool:
                 return False
             continue
         except Exception as error:
-            outages += 1
-            if held and job and outages <= OUTAGES and isinstance(error, OperationalError | InterfaceError):
-                job = _after_outage(held, job)
-                continue
-            if isinstance(job, Sending):
-                record_late(job)
+            _write_late(job)
             mishaps.note(run_id, owner, error, claimed=held is not None, counted=counted)
             raise HeldUp(
                 f"R-{run_id} is held up, and is tried again by itself: {type(error).__name__}"
             ) from error
-        outages = 0
         if done:
             faults.reach("after-outcome", done.call.tool)
         if job is None:
@@ -115,42 +109,54 @@ def _loop(run_id: int, owner: str) -> bool:
         faults.reach("after-call", job.call.tool)
 
 
-def _after_outage(held: Held, job: Job) -> Job | None:
-    """Wait for the database. What the lost commit did is not known: the rows are read again, and they decide."""
-    deadline = time.monotonic() + OUTAGE_SECONDS
-    while True:
-        connection.close()
-        try:
-            connection.ensure_connection()
-            break
-        except OperationalError:
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.2)
-    _forget(held, job)
-    if not isinstance(job, Sending):
-        return None
-    return None if job.attempt.verdict else job
-
-
-def _forget(held: Held, job: Job | None) -> None:
-    """What was to be written is decided again, on the rows as they are."""
-    held.discard()
-    if isinstance(job, Sending):
-        job.attempt.refresh_from_db()
-
-
 def _commit(
     run_id: int, owner: str, held: Held | None, job: Job | None, *, go_on: bool, counted: bool
 ) -> tuple[Held | None, Job | None]:
-    """The one transaction between two calls; where somebody else wrote meanwhile, on the rows as they are now."""
+    """The one transaction between two calls. Where it did not land, or may not have, what follows is decided again.
+
+    That somebody else wrote meanwhile is no reason to give up; that a guard misses time after time is.
+    """
+    outages, overtaken = 0, 0
     while True:
         try:
             return _commit_once(run_id, owner, held, job, go_on=go_on, counted=counted)
         except Overtaken:
-            if held is None or not observe(held):
-                raise  # nobody else wrote: a guard is wrong
-            _forget(held, job)
+            overtaken += 1
+            if overtaken == OVERTAKEN_TIMES:
+                raise
+        except AWAY:
+            outages += 1
+            if held is None or outages > OUTAGES:
+                raise  # before the claim, nothing is known that the rows do not say
+            _reconnect()
+        if held:
+            held.discard()
+
+
+def _reconnect() -> None:
+    """Wait for the database."""
+    deadline = time.monotonic() + OUTAGE_SECONDS
+    while True:
+        connection.close()
+        try:
+            return connection.ensure_connection()
+        except AWAY:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.2)
+
+
+def _write_late(job: Job | None) -> None:
+    """What a call did that cannot be recorded as it should, in spite of an outage or two."""
+    outages = 0
+    while isinstance(job, Sending):
+        try:
+            return record_late(job)
+        except AWAY:
+            outages += 1
+            if outages > OUTAGES:
+                raise
+            _reconnect()
 
 
 def _commit_once(
@@ -158,7 +164,7 @@ def _commit_once(
 ) -> tuple[Held | None, Job | None]:
     """Where it may not go on, the run is given back for another turn."""
     if held is not None and (observe(held) or held.unsure):
-        _read_again(held, agent_of(held))
+        job = _read_again(held, job, agent_of(held))
     with transaction.atomic():
         held = held or _take(run_id, owner, counted=counted)
         if held is None:
@@ -195,15 +201,19 @@ def _take(run_id: int, owner: str, *, counted: bool) -> Held | None:
     return held
 
 
-def _read_again(held: Held, spec: AgentSpec) -> None:
+def _read_again(held: Held, job: Job | None, spec: AgentSpec) -> Job | None:
+    """The run's row first: what is written to the others after that moves its version, and is seen by the fence."""
     epoch = held.run.lease_epoch
     held.run.refresh_from_db()
     if (held.run.lease_epoch, held.run.lease_owner) != (epoch, held.owner):
         raise LeaseLost
-    held.unsure = False
     held.take(load_steps(held))
     if held.run.late:
         absorb_late(held, spec)
+    if held.unsure:
+        held.unsure = False
+        job = unrecorded(held, job, spec)
+    return job
 
 
 def _decide(held: Held, spec: AgentSpec) -> Job | None:

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from runs import ledger, outcomes
+from runs import ledger, outcomes, rows
 from runs.agentfile import AgentSpec
 from runs.loading import step_view
 from runs.models import Step, Thread
@@ -105,7 +105,11 @@ def add_undo(held: Held, write: Step, spec: AgentSpec) -> None:
     record(held, "step.proposed", step, after=StepState.PROPOSED, data={"undoes": write.number})
 
 
+LOCK_RUN = "SELECT 1 FROM runs_run WHERE id = $1 FOR NO KEY UPDATE"
+
+
 def _next_number(held: Held) -> int:
+    rows.one(LOCK_RUN, [held.run.pk])  # before its thread, as everybody locks them
     thread = Thread.objects.select_for_update(no_key=True).get(pk=held.run.thread_id)
     thread.next_step += 1
     thread.save(update_fields=["next_step"])
