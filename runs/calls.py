@@ -85,14 +85,14 @@ class Looking:
         changes = outcomes.looked_up(view, self.answer.said, self.asked_at, _pause_after_look(view))
         said = {"said": self.answer.said} | ({"error": self.answer.error} if self.answer.error else {})
         record(held, "step.looked_up", step, data=said)
-        if step.state == StepState.NOT_PERFORMED and changes.get("state") is StepState.PERFORMED:
-            open_ticket(held, "late_outcome")
-        data = by_lookup(step)
+        before, data = step.state, by_lookup(step)
         if view.answer and changes.get("state"):
             data = _overrule(held, step)
         ledger.apply(held, step, changes, result=self.answer.result, data=data)
         after_move(held, step)
         reword(held, step, spec)
+        if (before, step.state) == (StepState.NOT_PERFORMED, StepState.PERFORMED) and not step.replayed:
+            open_ticket(held, "late_outcome")
 
 
 def _overrule(held: Held, step: Step) -> dict[str, Any]:

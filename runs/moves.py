@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+from django.db.models import Q
+
 from runs import ledger, outcomes, rows
 from runs.agentfile import AgentSpec
 from runs.loading import step_view
@@ -9,7 +11,7 @@ from runs.models import Step, Thread
 from runs.rulebook import Ruling
 from runs.rulebook.check import by_rules, outright
 from runs.rulebook.record import RecordedPast, call_of
-from runs.states import UNSENT, EntryState, StepState
+from runs.states import RUN_BACKWARD, UNSENT, EntryState, StepState
 from runs.tools.bindings import Unbindable, bind
 from runs.tools.registry import Tool
 from runs.transitions import ENGINE, Held, by_lookup, change, move_step, record
@@ -35,8 +37,11 @@ def _done_before(held: Held, step: Step, spec: AgentSpec) -> Ruling | None:
         return None
     if entry.state != EntryState.PERFORMED:
         return Ruling("busy", "in_flight_elsewhere", version)
-    if Step.objects.filter(attempts__entry=entry, state=StepState.UNDONE).exists():
+    made = Step.objects.filter(attempts__entry=entry)
+    if made.filter(state=StepState.UNDONE).exists():
         return Ruling("refused", "undone_since", version)
+    if made.filter(Q(run__state__in=RUN_BACKWARD) | Q(run__undo_requested_at__isnull=False)).exists():
+        return Ruling("busy", "being_undone_elsewhere", version)
     change(held, step, entry=entry, replayed=True)
     return Ruling("replayed", "performed_before", version)
 
@@ -121,6 +126,7 @@ def cancel_unsent(held: Held) -> None:
     for step in held.steps:
         if step.undoes_id is None and step.state in UNSENT:
             move_step(held, step, StepState.CANCELLED, actor=step.answered_by or ENGINE, answer="")
+            ledger.settle_entry(held, step)
 
 
 def cancel_stuck(held: Held) -> None:

@@ -9,6 +9,7 @@ from django.conf import settings
 from runs import outcomes
 from runs.agentfile import AgentSpec
 from runs.digest import sha256
+from runs.ledger import settle_entry
 from runs.loading import step_view, undo_of
 from runs.models import Step
 from runs.replies import still_in_effect
@@ -38,6 +39,7 @@ def ask(held: Held, step: Step, kind: str, spec: AgentSpec, said: str | None = N
     if ruling and (kind == "confirm" or ruling.verdict == "refused"):
         shown |= ruling.said()
     move_step(held, step, fields.pop("state"), data=shown, **fields)
+    settle_entry(held, step)
 
 
 def reword(held: Held, step: Step, spec: AgentSpec) -> None:
