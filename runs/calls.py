@@ -3,6 +3,7 @@
 `send` and `look` run inside the engine's transaction; `act` outside any; `record` inside the next one.
 """
 
+import math
 import time
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -24,10 +25,7 @@ from runs.tools.registry import Call, Tool
 from runs.transitions import Held, by_lookup, change, record
 from runs.view import StepView
 
-
-NOT_SENT = Outcome(
-    Verdict.UNAVAILABLE, None, "NotSent", "The database kept it waiting, so it was not sent."
-)
+NOT_SENT = Outcome(Verdict.UNAVAILABLE, None, "NotSent", "The database kept it waiting, so it was not sent.")
 
 
 @dataclass
@@ -43,8 +41,8 @@ class Sending:
     tool: Tool
     args: dict[str, Any]
     call: Call
-    leave_by: float
     outcome: Outcome | None = None
+    leave_by: float = math.inf
 
     def act(self) -> None:
         """Call the tool. Never inside a transaction."""
@@ -111,7 +109,7 @@ def send(held: Held, step: Step, spec: AgentSpec) -> Sending:
     tool, ruling = spec.catalogue[step.tool], held.rulings.pop(step.number)
     attempt = ledger.intend(held, step, step_view(held, step, spec), tool, ruling)
     leave_by = held.heard + min(settings.LEASE_SECONDS, ledger.settle_after_of(tool) / 2)
-    return Sending(step.number, attempt, tool, step.args, _call(held, step, tool), leave_by)
+    return Sending(step.number, attempt, tool, step.args, _call(held, step, tool), leave_by=leave_by)
 
 
 def unrecorded(held: Held, job: object, spec: AgentSpec) -> Sending | None:
@@ -129,7 +127,7 @@ def unrecorded(held: Held, job: object, spec: AgentSpec) -> Sending | None:
         job.attempt = attempt
         return job
     step, tool = attempt.step, spec.catalogue[attempt.step.tool]
-    return Sending(step.number, attempt, tool, step.args, _call(held, step, tool), 0, NOT_SENT)
+    return Sending(step.number, attempt, tool, step.args, _call(held, step, tool), NOT_SENT)
 
 
 def look(held: Held, step: Step, spec: AgentSpec) -> Looking:

@@ -151,7 +151,8 @@ def _write_late(job: Job | None) -> None:
     outages = 0
     while isinstance(job, Sending):
         try:
-            return record_late(job)
+            record_late(job)
+            break
         except AWAY:
             outages += 1
             if outages > OUTAGES:

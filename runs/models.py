@@ -60,7 +60,7 @@ class RunQuerySet(models.QuerySet["Run"]):
         return self.filter(Q(lease_expires_at=None) | Q(lease_expires_at__lt=Now()))
 
     def with_work(self) -> "RunQuerySet":
-        """Those that a worker could move now: the machine's turn, a lookup that is due, a late outcome, what people said."""
+        """Those that a worker could move now: its turn, a lookup that is due, a late outcome, or what people said."""
         steps = Step.objects.filter(run=models.OuterRef("pk"))
         told = steps.filter(~Q(answer="") | Q(look_asked_at__isnull=False), state__in=PARKED)
         proposed = steps.filter(state=StepState.PROPOSED)
@@ -75,7 +75,9 @@ class RunQuerySet(models.QuerySet["Run"]):
         asked = Q(state__in=[RunState.WAITING, *RUN_BACKWARD]) & models.Exists(told)
         parked = Q(state__in=[RunState.WAITING, RunState.STUCK]) & due
         not_held_up = free | Q(failures=0)
-        return self.unheld().filter(not_held_up, machine | wanted | opened | undo | asked | parked | Q(late=True))
+        return self.unheld().filter(
+            not_held_up, machine | wanted | opened | undo | asked | parked | Q(late=True)
+        )
 
 
 class Run(models.Model):
