@@ -1,7 +1,6 @@
 """A run whose worker died is first seen by its agent's `reconcile` function: what it may say, and what follows."""
 
 import json
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -235,7 +234,7 @@ def test_each_waiting_is_bound_to_a_digest_of_its_own(seen: str, monkeypatch: py
     confirmed = question(run).digest
     run = until(die(monkeypatch, run), "waiting")
     first = question(run).digest
-    time.sleep(0.3)  # until the call can no longer be on the wire
+    run.steps.update(settles_at=run.created_at)  # the call can no longer be on the wire
     with monkeypatch.context() as patch:
         patch.setattr(calls, "dispatch", then_die)
         with pytest.raises(KeyboardInterrupt):
