@@ -3,6 +3,8 @@
 `send` and `look` run inside the engine's transaction; `act` outside any; `record` inside the next one.
 """
 
+import math
+import time
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -17,17 +19,23 @@ from runs.models import Attempt, Step
 from runs.moves import after_move
 from runs.parking import look_pause, reword
 from runs.states import StepState
-from runs.tools.dispatch import Outcome, dispatch
+from runs.tools.dispatch import Outcome, Verdict, dispatch
 from runs.tools.lookups import Answer, look_up
-from runs.tools.registry import Call, Tool
+from runs.tools.registry import Call, Tool, gone
 from runs.tools.windows import Window, ask_until_when
 from runs.transitions import Held, by_lookup, change, record
 from runs.view import StepView
 
+NOT_SENT = Outcome(Verdict.UNAVAILABLE, None, "NotSent", "The database kept it waiting, so it was not sent.")
+
 
 @dataclass
 class Sending:
-    """A recorded intent: the call that is about to leave."""
+    """A recorded intent: the call that is about to leave. It leaves by `leave_by` (of time.monotonic) or not at all.
+
+    Its lease, and the time at which it is settled, count from before the intent was recorded: a call that leaves long
+    after that could be on the wire when others take it for settled.
+    """
 
     step: int
     attempt: Attempt
@@ -35,17 +43,20 @@ class Sending:
     args: dict[str, Any]
     call: Call
     outcome: Outcome | None = None
+    leave_by: float = math.inf
 
     def act(self) -> None:
         """Call the tool. Never inside a transaction."""
-        self.outcome = dispatch(self.tool, self.args, self.call)
+        in_time = time.monotonic() <= self.leave_by
+        self.outcome = dispatch(self.tool, self.args, self.call) if in_time else NOT_SENT
 
     def record(self, held: Held, spec: AgentSpec) -> None:
         """Write down what became of it."""
         assert self.outcome is not None
         step = held.step(self.step)
         view = step_view(held, step, spec)
-        changes = outcomes.called(view, self.outcome.verdict, held.now, pause(view.calls))
+        rest = timedelta(0) if self.outcome is NOT_SENT else pause(view.calls)
+        changes = outcomes.called(view, self.outcome.verdict, held.now, rest)
         ledger.settle(held, step, self.attempt, self.outcome, changes)
         after_move(held, step)
 
@@ -73,14 +84,14 @@ class Looking:
         changes = outcomes.looked_up(view, self.answer.said, self.asked_at, _pause_after_look(view))
         said = {"said": self.answer.said} | ({"error": self.answer.error} if self.answer.error else {})
         record(held, "step.looked_up", step, data=said)
-        if step.state == StepState.NOT_PERFORMED and changes.get("state") is StepState.PERFORMED:
-            open_ticket(held, "late_outcome")
-        data = by_lookup(step)
+        before, data = step.state, by_lookup(step)
         if view.answer and changes.get("state"):
             data = _overrule(held, step)
         ledger.apply(held, step, changes, result=self.answer.result, data=data)
         after_move(held, step)
         reword(held, step, spec)
+        if (before, step.state) == (StepState.NOT_PERFORMED, StepState.PERFORMED) and not step.replayed:
+            open_ticket(held, "late_outcome")
 
 
 def _overrule(held: Held, step: Step) -> dict[str, Any]:
@@ -125,7 +136,31 @@ def send(held: Held, step: Step, spec: AgentSpec) -> Sending:
     faults.reach("before-intent", step.tool)
     tool, ruling = spec.catalogue[step.tool], held.rulings.pop(step.number)
     attempt = ledger.intend(held, step, step_view(held, step, spec), tool, ruling)
-    return Sending(step.number, attempt, tool, step.args, call_of(held, step, tool))
+    call = call_of(held, step, tool)
+    return Sending(step.number, attempt, tool, step.args, call, leave_by=leave_by(held, tool))
+
+
+def leave_by(held: Held, tool: Tool) -> float:
+    """Until when a call may leave that is recorded now: within its lease, and long before it counts as settled."""
+    return held.heard + min(settings.LEASE_SECONDS, ledger.settle_after_of(tool) / 2)
+
+
+def unrecorded(held: Held, job: object, spec: AgentSpec) -> Sending | None:
+    """What is still to be recorded, where it is not known what was: the rows say it.
+
+    This worker's attempt without a verdict is that of `job`; or its intent was recorded though no answer came, and it
+    never left. Whatever else was asked is asked again.
+    """
+    epoch = held.run.lease_epoch
+    open_ones = Attempt.objects.filter(step__run=held.run, epoch=epoch, verdict="")
+    attempt = open_ones.select_related("step__entry").first()
+    if attempt is None:
+        return None
+    if isinstance(job, Sending) and job.attempt.pk == attempt.pk:
+        job.attempt = attempt
+        return job
+    step, tool = attempt.step, spec.catalogue.get(attempt.step.tool) or gone(attempt.step.tool)
+    return Sending(step.number, attempt, tool, step.args, call_of(held, step, tool), NOT_SENT)
 
 
 def look(held: Held, step: Step, spec: AgentSpec) -> Looking | Timing:

@@ -55,10 +55,8 @@ def release(held: Held, wait: Wait) -> None:
     if state and state != held.run.state:
         move_run(held, state)
     for step in held.steps:
-        if step.look_asked_at:
-            change(
-                held, step, look_asked_at=None
-            )  # what could be looked up has been; its tool has no lookup now
+        if step.look_asked_at:  # what could be looked up has been: its tool has no lookup any more
+            change(held, step, look_asked_at=None)
     seen = held.run.cancel_requested_at is not None
     due = wait.until or (held.now + timedelta(seconds=settings.RETRY_SECONDS) if wait.on == "time" else None)
     change(held, held.run, due_at=due, cancel_seen=seen, **FREE)

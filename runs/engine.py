@@ -19,7 +19,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from django.conf import settings
-from django.db import InterfaceError, OperationalError, connection, transaction
+from django.db import connection, transaction
 
 from runs import draining, faults, heartbeat, mishaps, rewind
 from runs.actions import (
@@ -37,12 +37,12 @@ from runs.actions import (
     Wait,
 )
 from runs.agentfile import AgentSpec
-from runs.calls import Looking, Sending, Timing, look, send
+from runs.calls import Looking, Sending, Timing, look, send, unrecorded
 from runs.endings import finish, let_go, release, stop
 from runs.errors import HeldUp, LeaseLost
 from runs.late import absorb_late, record_late
 from runs.loading import load_steps, run_view
-from runs.mishaps import CountFirst, agent_of, refuse_uncounted
+from runs.mishaps import AWAY, CountFirst, agent_of, refuse_uncounted
 from runs.moves import add_undo, check_step, revive_undos, settle
 from runs.next_action import next_action
 from runs.parking import ask
@@ -54,6 +54,7 @@ T = TypeVar("T")
 Job = Sending | Looking | Timing | Reconciling
 OUTAGE_SECONDS = 60  # for how long a database that went away is waited for
 OUTAGES = 5  # in a row; more are none
+OVERTAKEN_TIMES = 20  # in a row: then a guard is wrong
 
 
 @functools.cache
@@ -84,7 +85,7 @@ def carry_on(held: Held) -> bool:
 
 def _loop(run_id: int, owner: str, held: Held | None = None) -> bool:
     job: Job | None = None
-    counted, outages = False, 0
+    counted = False
     turn_ends = time.monotonic() + settings.TURN_SECONDS
     while True:
         done = job
@@ -92,8 +93,7 @@ def _loop(run_id: int, owner: str, held: Held | None = None) -> bool:
             go_on = time.monotonic() < turn_ends
             held, job = _commit(run_id, owner, held, job, go_on=go_on, counted=counted)
         except LeaseLost:
-            if isinstance(job, Sending):
-                record_late(job)
+            _write_late(job)
             return False
         except CountFirst:
             counted = mishaps.count(run_id)
@@ -101,17 +101,11 @@ def _loop(run_id: int, owner: str, held: Held | None = None) -> bool:
                 return False
             continue
         except Exception as error:
-            outages += 1
-            if held and job and outages <= OUTAGES and isinstance(error, OperationalError | InterfaceError):
-                job = _after_outage(held, job)
-                continue
-            if isinstance(job, Sending):
-                record_late(job)
+            _write_late(job)
             mishaps.note(run_id, owner, error, claimed=held is not None, counted=counted)
             raise HeldUp(
                 f"R-{run_id} is held up, and is tried again by itself: {type(error).__name__}"
             ) from error
-        outages = 0
         if done:
             faults.reach("after-outcome", done.call.tool)
         if job is None:
@@ -122,72 +116,85 @@ def _loop(run_id: int, owner: str, held: Held | None = None) -> bool:
         faults.reach("after-call", job.call.tool)
 
 
-def _after_outage(held: Held, job: Job) -> Job | None:
-    """Wait for the database. What the lost commit did is not known: the rows are read again, and they decide."""
-    deadline = time.monotonic() + OUTAGE_SECONDS
-    while True:
-        connection.close()
-        try:
-            connection.ensure_connection()
-            break
-        except OperationalError:
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.2)
-    _forget(held, job)
-    if not isinstance(job, Sending):
-        return None
-    return None if job.attempt.verdict else job
-
-
-def _forget(held: Held, job: Job | None) -> None:
-    """What was to be written is decided again, on the rows as they are."""
-    held.discard()
-    if isinstance(job, Sending):
-        job.attempt.refresh_from_db()
-
-
 def _commit(
     run_id: int, owner: str, held: Held | None, job: Job | None, *, go_on: bool, counted: bool
 ) -> tuple[Held | None, Job | None]:
     """The one transaction between two calls; the first one claims the run."""
-    follows = functools.partial(_what_follows, go_on=go_on)
+    follows = functools.partial(_go_on, go_on=go_on)
     if held is not None:
-        return held, commit(held, follows, job)
+        return held, commit(held, job, follows)
     with transaction.atomic():
         held = _take(run_id, owner, counted=counted)
         if held is None:
             return None, None
-        job = follows(held, agent_of(held))
+        job = follows(held, None, agent_of(held))
         flush(held)
     return held, job
 
 
-def commit(held: Held, write: Callable[[Held, AgentSpec], T], job: Job | None = None) -> T:
-    """One transaction of a run that is held here: what became of its last call, and what `write` writes.
+def commit(held: Held, job: Job | None, write: Callable[[Held, Job | None, AgentSpec], T]) -> T:
+    """One transaction of a run that is held here. Where it did not land, or may not have, it is made again.
 
-    Where somebody else wrote meanwhile, it leaves nothing, and is made again on the rows as they are now.
+    `write` is given what is to be recorded: `job`, or where the rows had to be read again, what they say of it. That
+    somebody else wrote meanwhile is no reason to give up; that a guard misses time after time is.
     """
+    outages, overtaken = 0, 0
     while True:
         try:
-            if observe(held) or held.unsure:
-                _read_again(held, agent_of(held))
-            spec = agent_of(held)
-            with transaction.atomic():
-                if job:
-                    job.record(held, spec)
-                    mishaps.over(held)
-                written = write(held, spec)
-                flush(held)
-            return written
+            return _commit_once(held, job, write)
         except Overtaken:
-            if not observe(held):
-                raise  # nobody else wrote: a guard is wrong
-            _forget(held, job)
+            overtaken += 1
+            if overtaken == OVERTAKEN_TIMES:
+                raise
+        except AWAY:
+            outages += 1
+            if outages > OUTAGES:
+                raise
+            _reconnect()
+        held.discard()
 
 
-def _what_follows(held: Held, spec: AgentSpec, *, go_on: bool) -> Job | None:
-    """Where it may not go on, the run is given back for another turn."""
+def _reconnect() -> None:
+    """Wait for the database."""
+    deadline = time.monotonic() + OUTAGE_SECONDS
+    while True:
+        connection.close()
+        try:
+            return connection.ensure_connection()
+        except AWAY:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.2)
+
+
+def _write_late(job: Job | None) -> None:
+    """What a call did that cannot be recorded as it should, in spite of an outage or two."""
+    outages = 0
+    while isinstance(job, Sending):
+        try:
+            record_late(job)
+            break
+        except AWAY:
+            outages += 1
+            if outages > OUTAGES:
+                raise
+            _reconnect()
+
+
+def _commit_once(held: Held, job: Job | None, write: Callable[[Held, Job | None, AgentSpec], T]) -> T:
+    if observe(held) or held.unsure:
+        job = _read_again(held, job, agent_of(held))
+    with transaction.atomic():
+        written = write(held, job, agent_of(held))
+        flush(held)
+    return written
+
+
+def _go_on(held: Held, job: Job | None, spec: AgentSpec, *, go_on: bool) -> Job | None:
+    """Record what became of the last call, and what follows; or give the run back for another turn."""
+    if job:
+        job.record(held, spec)
+        mishaps.over(held)
     if draining.asked() or not go_on:
         let_go(held)
         return None
@@ -213,15 +220,19 @@ def _take(run_id: int, owner: str, *, counted: bool) -> Held | None:
     return held
 
 
-def _read_again(held: Held, spec: AgentSpec) -> None:
+def _read_again(held: Held, job: Job | None, spec: AgentSpec) -> Job | None:
+    """The run's row first: what is written to the others after that moves its version, and is seen by the fence."""
     epoch = held.run.lease_epoch
     held.run.refresh_from_db()
     if (held.run.lease_epoch, held.run.lease_owner) != (epoch, held.owner):
         raise LeaseLost
-    held.unsure = False
     held.take(load_steps(held))
     if held.run.late:
         absorb_late(held, spec)
+    if held.unsure:
+        held.unsure = False
+        job = unrecorded(held, job, spec)
+    return job
 
 
 def _decide(held: Held, spec: AgentSpec) -> Job | None:
@@ -274,7 +285,7 @@ def _record(held: Held, action: Action, spec: AgentSpec) -> None:
 
 def _wake(held: Held) -> None:
     """A parked or open run moves again, and the time that it waited for is over."""
-    if held.run.due_at:
+    if held.run.due_at and not held.run.failures:  # the pause of what is counted lasts until it gets on
         change(held, held.run, due_at=None)
     if held.run.state in (RunState.WAITING, RunState.OPEN, RunState.READY):
         move_run(held, RunState.RUNNING)

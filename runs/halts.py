@@ -85,6 +85,7 @@ def _rest(held: Held, step: Step, spec: AgentSpec) -> None:
         ledger.apply(held, step, outcomes.interrupted(step_view(held, step, spec)))
     if step.state in UNSENT or step.state == StepState.UNDO_STUCK:
         move_step(held, step, StepState.CANCELLED, answer="")
+        ledger.settle_entry(held, step)
     elif step.state == StepState.SENT:
         ask(held, step, "outcome", spec)
     elif step.state == StepState.UNKNOWN and step.answer == "send_again":

@@ -10,7 +10,6 @@ from datetime import datetime
 from typing import Any
 
 from django.utils import timezone
-from pydantic import BaseModel
 
 from runs.agentfile import AgentSpec, spec_of
 from runs.loading import closes_at, undo_named, undoable
@@ -18,7 +17,7 @@ from runs.models import Run, Step
 from runs.replies import sentence
 from runs.states import IN_FLIGHT, StepState
 from runs.tools import windows
-from runs.tools.registry import Tool
+from runs.tools.registry import Tool, gone
 
 NOT_DONE = frozenset(
     {
@@ -33,10 +32,6 @@ NOT_DONE = frozenset(
     }
 )
 DONE = frozenset({StepState.PERFORMED})
-
-
-class _Gone(BaseModel):
-    """The arguments of a tool that is not there any more."""
 
 
 @dataclass(frozen=True)
@@ -85,8 +80,7 @@ def ticket_of(run: Run, steps: Iterable[Step], spec: AgentSpec) -> dict[str, Any
 
 def _tool(step: Step, spec: AgentSpec) -> Tool:
     """The tool of a step; one that is gone is taken for a write without words."""
-    found = spec.catalogue.get(step.tool)
-    return found or Tool(step.tool, lambda: None, _Gone, writes=True)
+    return spec.catalogue.get(step.tool) or gone(step.tool)
 
 
 def _values(step: Step) -> dict[str, Any]:

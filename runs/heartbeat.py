@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterator
 
 from django.conf import settings
-from django.db import DatabaseError, connection
+from django.db import Error, connection
 
 log = logging.getLogger(__name__)
 
@@ -21,7 +21,7 @@ UPDATE runs_run SET lease_expires_at = clock_timestamp() + %s * interval '1 seco
 """
 
 _lock = threading.Lock()
-_held: dict[int, str] = {}  # run id -> owner
+_held: list[tuple[int, str]] = []  # run id and owner; twice, where a second nudge came meanwhile
 _awake = threading.Event()
 _thread: threading.Thread | None = None
 
@@ -30,13 +30,13 @@ _thread: threading.Thread | None = None
 def holding(run_id: int, owner: str) -> Iterator[None]:
     """While this run is being carried out here, its lease is kept."""
     with _lock:
-        _held[run_id] = owner
+        _held.append((run_id, owner))
         _start()
     try:
         yield
     finally:
-        with _lock:
-            _held.pop(run_id, None)
+        with _lock, contextlib.suppress(ValueError):  # a forked child holds nothing
+            _held.remove((run_id, owner))
 
 
 def _start() -> None:
@@ -57,7 +57,7 @@ def _beat() -> None:
                 _awake.clear()
         try:
             renew(held)
-        except DatabaseError as error:
+        except Error as error:
             log.warning("The leases could not be renewed, and are tried again: %s", error)
         finally:
             connection.close()  # this thread's own; seconds pass until it is needed again

@@ -29,9 +29,12 @@ def record_late(job: Sending) -> None:
     step = job.attempt.step
     with transaction.atomic():
         Run.objects.filter(pk=step.run_id).update(late=True, version=F("version") + 1)
-        Attempt.objects.filter(pk=job.attempt.pk, verdict="").update(
+        written = Attempt.objects.filter(pk=job.attempt.pk, verdict="").update(
             late=True, finished_at=Now(), result=job.outcome.result, **said
         )
+        if not written:  # it is recorded already: the answer to that commit was lost
+            transaction.set_rollback(True)
+            return
         data = {**said, "result": job.outcome.result, "attempt": job.attempt.number, "late": True}
         Event.objects.create(
             run_id=step.run_id, step=step, kind="step.late_outcome", actor=job.attempt.worker, data=data

@@ -12,7 +12,7 @@ from runs import outcomes, rows
 from runs.digest import action_key, step_key
 from runs.models import Attempt, LedgerEntry, Step
 from runs.rulebook import Ruling
-from runs.states import EntryState, StepState
+from runs.states import STEP_ENDS, EntryState, StepState
 from runs.tools.dispatch import Outcome
 from runs.tools.registry import Tool
 from runs.transitions import Held, add, by_lookup, change, move_entry, move_step, record
@@ -24,6 +24,10 @@ ENTRY_OF_STEP = {
     StepState.NOT_PERFORMED: EntryState.NOT_PERFORMED,
     StepState.UNKNOWN: EntryState.UNKNOWN,
     StepState.UNDO_STUCK: EntryState.FAILED,
+    # Not sent again: what was sent before did not get there.
+    StepState.CANCELLED: EntryState.FAILED,
+    StepState.DECLINED: EntryState.FAILED,
+    StepState.REFUSED: EntryState.FAILED,
 }
 
 
@@ -134,6 +138,8 @@ def apply(
     changes.pop("check", None)
     if state in (StepState.PERFORMED, StepState.FAILED, StepState.NOT_PERFORMED):
         changes["ended_at"] = held.now
+    if state == StepState.PERFORMED and _is_anothers(held, step):
+        changes["replayed"] = True
     if state == step.state:
         change(held, step, **changes)
         if quiet:
@@ -141,15 +147,24 @@ def apply(
     else:
         move_step(held, step, StepState(state), actor=actor, data=data, **changes)
     if not by_hand:
-        _settle_entry(held, step, result)
+        settle_entry(held, step, result)
 
 
-def _settle_entry(held: Held, step: Step, result: Any) -> None:
+def _is_anothers(held: Held, step: Step) -> bool:
+    """This step had ended, and since then another run sent the very action: what happened is that run's to undo."""
+    if held.run.keys != "action" or step.state not in STEP_ENDS:
+        return False
+    since = Attempt.objects.filter(entry=step.entry_id, sent_at__gt=step.sent_at)
+    return since.exclude(step=step).exists()
+
+
+def settle_entry(held: Held, step: Step, result: Any = None) -> None:
+    """The entry follows its step. One that was performed stays so, whatever a later attempt of another run says."""
     entry, state = step.entry, ENTRY_OF_STEP.get(StepState(step.state))
     if entry is None:
         return
     if result is not None:
         change(held, entry, result=result)
-    if state is not None and entry.state != state:
+    if state is not None and entry.state not in (state, EntryState.PERFORMED):
         settled_at = None if state is EntryState.UNKNOWN else held.now
         move_entry(held, entry, state, settled_at=settled_at)

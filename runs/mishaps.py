@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.db import InterfaceError, OperationalError, transaction
+from django.db import InterfaceError, InternalError, OperationalError, transaction
 
 from runs import outcomes
 from runs.agentfile import AgentSpec, agent
@@ -36,6 +36,8 @@ from runs.transitions import Held, change, clock, flush, move_run, record
 
 log = logging.getLogger(__name__)
 
+# The server is away, restarts, was demoted, or gave this session up.
+AWAY = (OperationalError, InterfaceError, InternalError)
 TRIES = 8  # in a row; with the pauses of production, four minutes
 NUDGES = 3  # of the sweep, for which nobody took the run: whoever did may have died of it
 
@@ -131,8 +133,7 @@ def _is_elsewhere(held: Held, owner: str, error: Exception, *, claimed: bool) ->
         return not ours
     if not ours and run.lease_expires_at and run.lease_expires_at > held.now:
         return True
-    lost = isinstance(error, OperationalError | InterfaceError)
-    return lost and not Run.objects.with_work().filter(pk=run.pk).exists()
+    return isinstance(error, AWAY) and not Run.objects.with_work().filter(pk=run.pk).exists()
 
 
 def _pause(tries: int) -> timedelta:

@@ -60,7 +60,7 @@ class RunQuerySet(models.QuerySet["Run"]):
         return self.filter(Q(lease_expires_at=None) | Q(lease_expires_at__lt=Now()))
 
     def with_work(self) -> "RunQuerySet":
-        """Those that a worker could move now: the machine's turn, a lookup that is due, or what people said."""
+        """Those that a worker could move now: its turn, a lookup that is due, a late outcome, or what people said."""
         steps = Step.objects.filter(run=models.OuterRef("pk"))
         told = steps.filter(~Q(answer="") | Q(look_asked_at__isnull=False), state__in=PARKED)
         proposed = steps.filter(state=StepState.PROPOSED)
@@ -71,11 +71,13 @@ class RunQuerySet(models.QuerySet["Run"]):
         opened = Q(state=RunState.OPEN) & (
             models.Exists(proposed) | Q(closed_at__isnull=False) | Q(cancel_requested_at__isnull=False)
         )
-        undo = Q(state__in=RUN_ENDS) & (Q(undo_requested_at__isnull=False) | Q(late=True))
+        undo = Q(state__in=RUN_ENDS, undo_requested_at__isnull=False)
         asked = Q(state__in=[RunState.WAITING, *RUN_BACKWARD]) & models.Exists(told)
         parked = Q(state__in=[RunState.WAITING, RunState.STUCK]) & due
         not_held_up = free | Q(failures=0)
-        return self.unheld().filter(not_held_up, machine | wanted | opened | undo | asked | parked)
+        return self.unheld().filter(
+            not_held_up, machine | wanted | opened | undo | asked | parked | Q(late=True)
+        )
 
 
 class Run(models.Model):

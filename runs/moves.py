@@ -2,14 +2,16 @@
 
 from dataclasses import replace
 
-from runs import ledger, outcomes
+from django.db.models import Q
+
+from runs import ledger, outcomes, rows
 from runs.agentfile import AgentSpec
 from runs.loading import step_view, undo_named
 from runs.models import Step, Thread
 from runs.rulebook import Ruling
 from runs.rulebook.check import by_rules, outright
 from runs.rulebook.record import RecordedPast, call_of
-from runs.states import UNSENT, EntryState, StepState
+from runs.states import RUN_BACKWARD, UNSENT, EntryState, StepState
 from runs.tools.bindings import Unbindable, bind
 from runs.tools.registry import Tool
 from runs.transitions import ENGINE, Held, by_lookup, change, move_step, record
@@ -33,8 +35,11 @@ def _done_before(held: Held, step: Step, spec: AgentSpec) -> Ruling | None:
         return None
     if entry.state != EntryState.PERFORMED:
         return Ruling("busy", "in_flight_elsewhere", version)
-    if Step.objects.filter(attempts__entry=entry, state=StepState.UNDONE).exists():
+    made = Step.objects.filter(attempts__entry=entry)
+    if made.filter(state=StepState.UNDONE).exists():
         return Ruling("refused", "undone_since", version)
+    if made.filter(Q(run__state__in=RUN_BACKWARD) | Q(run__undo_requested_at__isnull=False)).exists():
+        return Ruling("busy", "being_undone_elsewhere", version)
     change(held, step, entry=entry, replayed=True)
     return Ruling("replayed", "performed_before", version)
 
@@ -103,8 +108,12 @@ def add_undo(held: Held, write: Step, spec: AgentSpec) -> None:
     record(held, "step.proposed", step, after=StepState.PROPOSED, data={"undoes": write.number})
 
 
+LOCK_RUN = "SELECT 1 FROM runs_run WHERE id = $1 FOR NO KEY UPDATE"
+
+
 def next_number(held: Held) -> int:
-    """The number of the thread's next step. Locks the thread."""
+    """The number of the thread's next step. Locks the run and the thread."""
+    rows.one(LOCK_RUN, [held.run.pk])  # before its thread, as everybody locks them
     thread = Thread.objects.select_for_update(no_key=True).get(pk=held.run.thread_id)
     thread.next_step += 1
     thread.save(update_fields=["next_step"])
@@ -116,6 +125,7 @@ def cancel_unsent(held: Held) -> None:
     for step in held.steps:
         if step.undoes_id is None and step.state in UNSENT:
             move_step(held, step, StepState.CANCELLED, actor=step.answered_by or ENGINE, answer="")
+            ledger.settle_entry(held, step)
 
 
 def cancel_stuck(held: Held) -> None:

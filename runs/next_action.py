@@ -174,7 +174,7 @@ def _unknown(run: RunView, step: StepView) -> Action:
     """A person is asked. Meanwhile so is its lookup, from time to time: what it settles needs no answer any more."""
     if step.answer:
         return _answered(step)
-    if not step.lookup:
+    if not step.lookup or (step.said == "waiting" and not step.look_asked_at):
         return Wait("person")
     if step.look_asked_at:
         return LookUp(step.number)

@@ -26,14 +26,17 @@ def asked(step: StepView, kind: str, now: datetime, pause: timedelta, *, by_agen
     """The step becomes a question of this kind: confirm, outcome or undo.
 
     An unknown outcome is looked up again meanwhile, unless it is settled that it did not happen: then there is
-    nothing more to learn, and a person says what follows. Where its agent's `reconcile` function wants a person,
-    nobody else has it sent again.
+    nothing more to learn, and a person says what follows. Where its agent's `reconcile` function looked, and wants
+    a person, it is looked up when one asks, and never sent again by itself.
     """
     state = {"outcome": StepState.UNKNOWN, "undo": StepState.UNDO_STUCK}.get(kind, StepState.NEEDS_APPROVAL)
-    looks = kind == "outcome" and step.lookup and step.said != "did_not_happen"
-    fresh = {"answer": "", "lookups": 0, "look_asked_at": None}
-    calls = {"budget": step.calls} if kind == "outcome" and by_agent else {}
-    return {"state": state, "due_at": now + pause if looks else None} | fresh | calls
+    fresh: Changes = {"state": state, "answer": "", "lookups": 0, "look_asked_at": None, "due_at": None}
+    if kind != "outcome":
+        return fresh
+    if by_agent:
+        return fresh | {"said": "waiting", "budget": step.calls}
+    looks = step.lookup and step.said != "did_not_happen"
+    return fresh | {"due_at": now + pause if looks else None}
 
 
 def sending(step: StepView, now: datetime, settle_after: timedelta, retention: timedelta | None) -> Changes:
@@ -60,8 +63,11 @@ def called(step: StepView, verdict: str, now: datetime, pause: timedelta) -> Cha
     """An attempt ended. `verdict` is performed, refused, unavailable, raised or in_doubt.
 
     Doubt is sticky: once one attempt was in doubt, a failure of a later one speaks of that one only. An undo
-    that has a lookup is done only when the world says so. An undo that failed is tried again.
+    that has a lookup is done only when the world says so. An undo that failed is tried again. What the late outcome
+    of an earlier attempt settled stays settled.
     """
+    if step.state is StepState.PERFORMED:
+        return {}
     if verdict == "performed":
         proven = not (step.undoes and step.lookup)
         return {"state": StepState.PERFORMED} if proven else {"doubt": step.doubt or "unproven"}
@@ -162,7 +168,7 @@ def late(step: StepView, verdict: str) -> Changes:
     open_states = (StepState.SENT, StepState.UNKNOWN)
     if verdict == "performed":
         believed = not (step.undoes and step.lookup)
-        learns = step.state not in (StepState.PERFORMED, StepState.UNDONE)
+        learns = step.state not in (StepState.PERFORMED, StepState.UNDONE, StepState.REFUSED)
         return {"state": StepState.PERFORMED, "answer": ""} if believed and learns else {}
     if verdict == "in_doubt" or step.state not in open_states or step.calls > 1 or not step.writes:
         return {}

@@ -9,6 +9,7 @@ from django.conf import settings
 from runs import outcomes
 from runs.agentfile import AgentSpec
 from runs.digest import sha256
+from runs.ledger import settle_entry
 from runs.loading import closes_at, step_view, undoable
 from runs.models import Step
 from runs.replies import still_in_effect
@@ -32,11 +33,13 @@ def ask(held: Held, step: Step, kind: str, spec: AgentSpec, said: str | None = N
     for other in covered:
         fingerprint = spec.catalogue[other.tool].fingerprint
         change(held, other, fingerprint=fingerprint, consent=fields["consent"])
-    shown = {"kind": kind, "said": step.said} | {name: fields[name] for name in TOLD} | by_lookup(step)
+    said_last = fields.get("said", step.said)
+    shown = {"kind": kind, "said": said_last} | {name: fields[name] for name in TOLD} | by_lookup(step)
     ruling = held.rulings.get(step.number)
     if ruling and (kind == "confirm" or ruling.verdict == "refused"):
         shown |= ruling.said()
     move_step(held, step, fields.pop("state"), data=shown, **fields)
+    settle_entry(held, step)
 
 
 def reword(held: Held, step: Step, spec: AgentSpec) -> None:
@@ -125,7 +128,7 @@ def digest(step: Step, fields: dict[str, Any], covered: Sequence[Step], spec: Ag
         "kind": fields["asks"],
         "asked": fields["asked"],
         "attempts": step.calls,
-        "said": step.said,
+        "said": fields.get("said", step.said),
         "approver": fields["approver"],
         "warnings": fields["warnings"],
         **_call(step, fields.get("fingerprint", step.fingerprint)),

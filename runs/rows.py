@@ -18,9 +18,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import psycopg
-from django.db import DEFAULT_DB_ALIAS, DataError, connections, models
+from django.db import DEFAULT_DB_ALIAS, DataError, OperationalError, connections, models
 from psycopg.pq import TransactionStatus
 from psycopg.types.json import Jsonb
+
+# A pooler reset the session, or put another one in its place: as good as a lost connection.
+FORGOTTEN = (psycopg.errors.InvalidSqlStatementName, psycopg.errors.DuplicatePreparedStatement)
 
 
 class Missed(Exception):
@@ -77,7 +80,10 @@ def one(sql: str, values: Sequence[Any]) -> tuple[Any, ...] | None:
     connection.ensure_connection()
     cursor = psycopg.RawCursor(connection.connection)
     with connection.wrap_database_errors:
-        cursor.execute(sql, values, prepare=True)
+        try:
+            cursor.execute(sql, values, prepare=True)
+        except FORGOTTEN as error:
+            raise OperationalError("This session is not the one that prepared the statement.") from error
     return cursor.fetchone()
 
 
@@ -94,8 +100,10 @@ def _by_itself(only: bool) -> Iterator[None]:
     try:
         yield
     finally:
-        if not bare.closed:
+        if bare.info.transaction_status == TransactionStatus.IDLE:
             bare.autocommit = False
+        else:
+            bare.close()  # lost or left in mid-statement; psycopg may still take it for a sound one
 
 
 def _values(row: models.Model, names: tuple[str, ...]) -> list[Any]:

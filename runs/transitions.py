@@ -10,6 +10,7 @@ in a long run as in a short one.
 A move that runs/states.py does not allow is a bug: it raises, and the transaction leaves nothing.
 """
 
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -46,7 +47,7 @@ FENCE = ("version", "lease_epoch", "lease_owner")
 
 @dataclass
 class Held:
-    """A run that this worker holds. `now` is the database's clock at the last `observe`.
+    """A run that this worker holds. `now` is the database's clock at the last `observe`, `heard` ours before it.
 
     `owner` is '' where it holds no lease, but has locked the row of a run that nobody holds.
     """
@@ -54,6 +55,7 @@ class Held:
     run: Run
     owner: str
     now: datetime
+    heard: float = 0  # time.monotonic()
     taken_from: str = ""  # who held it before, where it was taken over
     lease_ended: datetime | None = None  # when that lease expired
     unsure: bool = False  # what the rows say is not known: they must be read again
@@ -124,10 +126,10 @@ def claim(run_id: int, owner: str) -> Held | None:
     row = Run.objects.select_for_update(of=("self",)).select_related("thread").filter(pk=run_id).first()
     if row is None or (row.state in RUN_ENDS and not row.undo_requested_at and not row.late):
         return None
-    now = clock()
+    heard, now = time.monotonic(), clock()
     if row.lease_expires_at and row.lease_expires_at > now:
         return None
-    held = Held(row, owner, now, taken_from=row.lease_owner, lease_ended=row.lease_expires_at)
+    held = Held(row, owner, now, heard, taken_from=row.lease_owner, lease_ended=row.lease_expires_at)
     lease = now + timedelta(seconds=settings.LEASE_SECONDS)
     change(
         held,
@@ -157,10 +159,12 @@ SELECT version, clock_timestamp() FROM runs_run WHERE id = $1 AND lease_epoch = 
 
 def observe(held: Held) -> bool:
     """Read the clock. True where somebody else wrote since: read the rows again. LeaseLost where it is not held."""
+    heard = time.monotonic()
     found = rows.one(OBSERVE, [held.run.pk, held.run.lease_epoch, held.owner])
     if found is None:
         raise LeaseLost
     version, held.now = found
+    held.heard = heard
     return bool(version != held.run.version)
 
 
@@ -249,7 +253,6 @@ def flush(held: Held) -> None:
     The last thing in its transaction, mostly the only one: then it is a transaction by itself. Overtaken where
     a guard missed: nothing is written, not even what this transaction wrote before.
     """
-    version = held.run.version
     parts = [_fence(held), *(rows.add(row) for row in held.added)]
     parts += [rows.update(dirty.row, dirty.fields, dirty.stored) for dirty in held.dirty.values()]
     size = max(len(parts), len(held.events))
@@ -259,7 +262,6 @@ def flush(held: Held) -> None:
             last = [rows.insert(Event, EVENT, events)] if events else []
             rows.execute(parts[start : start + MOST] + last, only=size <= MOST)
     except rows.Missed:
-        held.run.version = version
         raise Overtaken from None
     held.added.clear()
     held.dirty.clear()

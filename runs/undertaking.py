@@ -5,6 +5,7 @@ lease until the program is through. Undoing is the engine's: here, or, where thi
 """
 
 import contextlib
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import TracebackType
@@ -15,13 +16,13 @@ from django.db import connection, transaction
 from runs import faults, heartbeat, ledger
 from runs.actions import Action, RollBack, Wait
 from runs.agentfile import PROGRAMS, AgentSpec
-from runs.calls import Sending, call_of
-from runs.engine import carry_on, commit, worker_name
+from runs.calls import Sending, call_of, leave_by
+from runs.engine import Job, carry_on, commit, worker_name
 from runs.errors import LeaseLost, SagaStopped
 from runs.following import Reply, follow
 from runs.late import record_late
 from runs.loading import run_view, step_view
-from runs.models import Attempt, Event, Run, Step, Thread
+from runs.models import Event, Run, Step, Thread
 from runs.moves import next_number
 from runs.next_action import next_action
 from runs.programs import TASK, Plan
@@ -49,7 +50,9 @@ class Doing:
     unprotected: str = ""  # why its undo cannot be bound to what it returned
 
     def __enter__(self) -> None:
-        """From here on it may take effect."""
+        """From here on it may take effect; unless so much time passed since it was recorded that it may not leave."""
+        if time.monotonic() > self.sending.leave_by:
+            raise SagaStopped(f"The database kept {self.plan.name} waiting, so it was not called.")
         self.begun = True
 
     def __exit__(
@@ -106,8 +109,11 @@ class Undertaking:
         """Record that this step is about to be carried out. SagaStopped where the run takes no more steps."""
         self._doing = None
 
-        def write(held: Held, spec: AgentSpec) -> Doing:
-            self._doing = Doing(plan, _intend(held, spec, plan))
+        def write(held: Held, job: Job | None, spec: AgentSpec) -> Doing:
+            if self._doing and isinstance(job, Sending):  # it landed, though no answer came
+                self._doing.sending.attempt = job.attempt
+            else:
+                self._doing = Doing(plan, _intend(held, spec, plan))
             return self._doing
 
         doing = self._commit(write)
@@ -121,7 +127,13 @@ class Undertaking:
         if doing is None or doing.sending.outcome is None:
             return
         faults.reach("after-call", doing.plan.name)
-        self._commit(lambda held, spec: _protect(held, doing), doing.sending)
+
+        def write(held: Held, job: Job | None, spec: AgentSpec) -> None:
+            if job:
+                job.record(held, spec)
+                _protect(held, doing)
+
+        self._commit(write, doing.sending)
         self._doing = None
         faults.reach("after-outcome", doing.plan.name)
 
@@ -129,34 +141,31 @@ class Undertaking:
 
     def finish(self) -> Reply:
         """The program is through: the run succeeds, unless something stopped it meanwhile; then it is undone."""
-        self._commit(lambda held, spec: change(held, held.run, closed_at=held.now))
+        self._commit(lambda held, job, spec: change(held, held.run, closed_at=held.now))
         return self._carry_on()
 
     def undo(self, error: BaseException) -> Reply:
         """The program raised: undo what it did, last first, whatever can be. Returns where that stands."""
+
+        def write(held: Held, job: Job | None, spec: AgentSpec) -> None:
+            self._settle_as_found(held, job, spec)
+            _stop(held, spec, error)
+
         self._held.discard()  # an exit may have come in the middle of a commit: the rows say what was
-        self._commit(lambda held, spec: self._stop(held, spec, error))
+        self._commit(write, self._doing.sending if self._doing else None)
         return self._carry_on()
 
-    def _stop(self, held: Held, spec: AgentSpec, error: BaseException) -> None:
-        self._settle_as_found(held, spec)
-        if isinstance(_next(held, spec), RollBack):
-            return  # a step that failed, or an operator's cancel, says why
-        by, why = f"its program ({type(error).__name__})", storable(str(error))
-        change(held, held.run, cancel_requested_at=held.now, cancel_requested_by=by[:200], cancel_reason=why)
-        record(held, "run.cancel_requested", actor=held.run.started_by, data={"reason": why})
-
-    def _settle_as_found(self, held: Held, spec: AgentSpec) -> None:
+    def _settle_as_found(self, held: Held, job: Job | None, spec: AgentSpec) -> None:
         """A step that was not recorded to its end: not called, its outcome known, or in doubt."""
         doing = self._doing
-        place = held.places.get(doing.sending.step) if doing else None
-        if doing and place is not None and held.steps[place].state == StepState.SENT:
-            sending = doing.sending
+        if doing and isinstance(job, Sending):
             if not doing.begun:
-                sending.outcome = NOT_CALLED
-            if sending.outcome is not None:
-                sending.attempt = Attempt.objects.get(pk=sending.attempt.pk)
-                sending.record(held, spec)
+                doing.sending.outcome = NOT_CALLED
+            if doing.sending.outcome is not None:
+                doing.sending.attempt = job.attempt
+                doing.sending.record(held, spec)
+            else:
+                change(held, job.attempt, verdict=Verdict.IN_DOUBT, finished_at=held.now)
         interrupt(held, spec, "its program stopped")
 
     def _carry_on(self) -> Reply:
@@ -165,13 +174,13 @@ class Undertaking:
         self.let_go()
         return follow(self._held.run.pk, alone=True)
 
-    def _commit(self, write: Callable[[Held, AgentSpec], T], sending: Sending | None = None) -> T:
+    def _commit(self, write: Callable[[Held, Job | None, AgentSpec], T], sending: Sending | None = None) -> T:
         _refuse_transaction()
         try:
-            return commit(self._held, write, sending)
+            return commit(self._held, sending, write)
         except LeaseLost:
             self.let_go()
-            if sending:
+            if sending and sending.outcome is not None:
                 record_late(sending)
             raise LeaseLost(f"{self.name} was taken over by another process, which undoes it.") from None
 
@@ -180,6 +189,15 @@ def _refuse_transaction() -> None:
     """A row of an open transaction is not committed: it would not be there when this process dies."""
     if connection.in_atomic_block:
         raise SagaStopped("A saga commits what it is about to do: leave the transaction around it first.")
+
+
+def _stop(held: Held, spec: AgentSpec, error: BaseException) -> None:
+    """What follows is the ordinary rollback. A step that failed, or an operator's cancel, says why; or the program."""
+    if isinstance(_next(held, spec), RollBack):
+        return
+    by, why = f"its program ({type(error).__name__})", storable(str(error))
+    change(held, held.run, cancel_requested_at=held.now, cancel_requested_by=by[:200], cancel_reason=why)
+    record(held, "run.cancel_requested", actor=held.run.started_by, data={"reason": why})
 
 
 def _next(held: Held, spec: AgentSpec) -> Action:
@@ -201,7 +219,8 @@ def _intend(held: Held, spec: AgentSpec, plan: Plan) -> Sending:
     held.append(step)
     faults.reach("before-intent", plan.name)
     attempt = ledger.intend(held, step, step_view(held, step, spec), plan.tool, RULING)
-    return Sending(step.number, attempt, plan.tool, plan.args, call_of(held, step, plan.tool))
+    call = call_of(held, step, plan.tool)
+    return Sending(step.number, attempt, plan.tool, plan.args, call, leave_by=leave_by(held, plan.tool))
 
 
 def _why(held: Held, action: Action) -> str:

@@ -15,8 +15,9 @@ class StepView:
     its ticket was performed by another run) or 'busy' (another run is at it). `doubt` is sticky: once one
     attempt was in doubt, only a success, a lookup or a person settles it. `said` is what came of asking since
     the last sending: 'happened', 'did_not_happen' (settled), 'not_yet' (not there, but the call can still be on
-    the wire), 'cannot_say', 'send_again' (a person's word), or ''. `due_at` is when it is tried, or looked up, next.
-    `window` is 'ask' where a tool says until when it can be undone, and has not been asked since the run was taken up.
+    the wire), 'cannot_say', 'send_again' (a person's word), 'waiting' (its agent's function looked, and wants a
+    person), or ''. `due_at` is when it is tried, or looked up, next. `window` is 'ask' where a tool says until when it
+    can be undone, and has not been asked since the run was taken up.
     """
 
     number: int

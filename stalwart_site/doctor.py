@@ -102,7 +102,6 @@ def _times() -> Iterator[Finding]:
         return  # said by `_agents`
     for name, limit, why in (
         ("STALWART_TASK_TIMEOUT_SECONDS", settings.TASK_TIMEOUT_SECONDS, "the queue kills such a call"),
-        ("STALWART_STALL_SECONDS", settings.STALL_SECONDS, "workers that all make one are taken for hung"),
         ("STALWART_DRAIN_SECONDS", settings.DRAIN_SECONDS, "a deploy kills such a call"),
     ):
         if longest >= limit:
@@ -212,7 +211,7 @@ def _queue(now: datetime, alone: bool) -> Iterator[Finding]:
     waiting, oldest = queue.waiting(), queue.oldest()
     age = now - oldest if oldest else timedelta()
     text = f"{waiting} nudge(s) wait, the oldest for {_ago(age)}" if oldest else "no nudge waits"
-    is_old = age.total_seconds() > settings.STALL_SECONDS and not alone
+    is_old = age > SLOW and not alone
     yield Finding(BAD if is_old else OK, "queue", text, "start more workers" if is_old else "")
     if failed := queue.failures(now - timedelta(days=1)):
         yield Finding(WARN, "queue", f"{failed} nudge(s) failed within a day", "the worker's log says why")

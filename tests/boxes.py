@@ -4,6 +4,7 @@
 """
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,13 @@ from runs.tools import Call, tool
 from runs.tools.lookups import Answer, did_not_happen, happened
 
 FAILS: dict[str, list[BaseException]] = {}
+BEFORE: dict[str, Callable[[], object]] = {}  # what happens when a tool is called next
 
 
 def act(name: str, what: str, key: str = "") -> None:
     """One effect, or the error that is due."""
+    if before := BEFORE.pop(name, None):
+        before()
     if FAILS.get(name):
         raise FAILS[name].pop(0)
     with Path(os.environ["BOXES"]).open("a") as file:

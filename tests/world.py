@@ -90,7 +90,7 @@ def refund(call: Call, charge: str, amount: Decimal) -> Any:
     undo={"untag": {"order": "$args.order"}},
     lookup="find",
     says="tag {order:d}",
-    settle_after=0.3,
+    settle_after=0.6,
 )
 def tag(call: Call, order: int) -> Any:
     """A write that can be looked up."""

@@ -53,7 +53,7 @@ def undo(actor: Actor, run: Run) -> None:
                 f"{run.name} has not ended, or is being undone already; cancel a run that is alive."
             )
         thread = Thread.objects.select_for_update(no_key=True).get(pk=run.thread_id)
-        refuse_if_busy(thread)
+        refuse_if_busy(thread, but=run.pk)
         Event.objects.create(run=run, kind="run.undo_requested", actor=actor.name)
         queue.nudge(run.pk)
 

@@ -162,6 +162,17 @@ def refuse_unrun(result: Any) -> None:
         )
 
 
+class _Gone(BaseModel):
+    """The arguments of a tool that is not to be had here."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+def gone(name: str) -> Tool:
+    """In the place of a tool that is not to be had here, of which nothing is known: a write without words."""
+    return Tool(name, lambda: None, _Gone, writes=True)
+
+
 def _invalid(tool: str, error: ValidationError) -> BadInput:
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
     pointer = "/args" + "".join(f"/{part}" for part in first["loc"])

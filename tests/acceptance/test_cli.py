@@ -181,7 +181,7 @@ def test_a_command_that_was_killed_in_the_middle_of_a_call_charges_once(shell: S
 
 
 KEY = "[0-9a-f]{16}"
-NO_ANSWER = rf"  1  write     request_refund key {KEY} -> no answer \(process stopped\)"
+NO_ANSWER = rf"  1  write     request_refund key {KEY} -> no answer \(process (stopped|killed)\)"
 FOUND = f"  1  reconcile request_refund key {KEY} -> found: it happened"
 SENT_AGAIN = [
     f"  1  reconcile request_refund key {KEY} -> not found",

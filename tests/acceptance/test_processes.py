@@ -1,5 +1,6 @@
 """The worker and the sweep, as real processes: what they do with signals, and with each other's deaths."""
 
+import contextlib
 import os
 import signal
 
@@ -15,8 +16,13 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 def _cluster(worker: Started) -> psutil.Process | None:
     """The main process of the worker's cluster, once its five processes are there."""
-    children = psutil.Process(worker.pid).children()
-    return children[0] if children and len(children[0].children(recursive=True)) >= 4 else None
+    with contextlib.suppress(
+        psutil.NoSuchProcess
+    ):  # a child that only looks at the agents at the start is gone soon
+        for child in psutil.Process(worker.pid).children():
+            if len(child.children(recursive=True)) >= 4:
+                return child
+    return None
 
 
 def _running_cluster(worker: Started) -> psutil.Process:

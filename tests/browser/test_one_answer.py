@@ -74,7 +74,14 @@ def test_shortcuts_move_the_focus_and_never_press(page: "Page", sign_in: SignIn,
     page.wait_for_url(address)
     page.keyboard.press("a")
     expect(page.get_by_role("button", name="Approve")).to_be_focused()
-    page.get_by_role("button", name="Shortcuts: on").click()
-    page.keyboard.press("c")
-    expect(page.get_by_role("button", name="Shortcuts: off")).to_be_focused()
     assert not Answer.objects.exists()
+
+
+def test_shortcuts_can_be_switched_off(page: "Page", sign_in: SignIn, address: str) -> None:
+    sign_in(page, "ana")
+    page.get_by_role("link", name="Settings").click()
+    page.get_by_role("button", name="Shortcuts: on").click()
+    expect(page.get_by_role("button", name="Shortcuts: off")).to_be_visible()
+    page.goto(address)
+    page.keyboard.press("a")
+    expect(page.get_by_role("button", name="Approve")).not_to_be_focused()

@@ -33,7 +33,7 @@ def _well(settings: "Settings") -> None:
     settings.FAULTS_ALLOWED = settings.DEBUG = False
     settings.SECRET_KEY = "k" * 50
     settings.ALLOWED_HOSTS = ["localhost"]
-    settings.CALL_TIMEOUT_SECONDS, settings.DRAIN_SECONDS, settings.STALL_SECONDS = 10, 30, 60
+    settings.CALL_TIMEOUT_SECONDS, settings.DRAIN_SECONDS = 10, 30
 
 
 def found(state: str) -> list[Finding]:
@@ -152,7 +152,6 @@ def test_a_call_that_never_came_back_is_told(agent: str) -> None:
         ({"ALLOWED_HOSTS": ["stalwart.example"], "DEBUG": True}, "STALWART_DEBUG is on"),
         ({"SECRET_KEY": "insecure-key-of-a-practice-machine"}, "there is no secret key of your own"),
         ({"TASK_TIMEOUT_SECONDS": 10}, "raise it: the queue kills such a call"),
-        ({"STALL_SECONDS": 10}, "workers that all make one are taken for hung"),
         ({"CALL_TIMEOUT_SECONDS": 40}, "a deploy kills such a call"),
         ({"AGENT_FILES": [Path("/nowhere/agent.yaml")]}, "no run of this installation can go on"),
     ],

@@ -65,6 +65,14 @@ def test_any_other_write_in_doubt_is_asked_about(agent: str) -> None:
     assert reply(run).endswith("Undone, latest first: charge (by refund).")
 
 
+def test_the_ledger_says_that_an_outcome_is_unknown(agent: str) -> None:
+    WORLD.script = {"charge": ["times out after"]}
+    run = approve_all(start(agent, "charge 1 40.00"))
+    assert LedgerEntry.objects.get().state == "unknown"
+    answer(run, "happened", result={"charge": "ch_1"})
+    assert LedgerEntry.objects.get().state == "performed"
+
+
 def test_happened_without_the_fields_that_the_undo_needs_is_not_undoable(agent: str) -> None:
     WORLD.script = {"charge": ["times out after"]}
     run = answer(approve_all(start(agent, "charge 1 40.00, then mail 1")), "happened")

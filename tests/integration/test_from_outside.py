@@ -58,6 +58,13 @@ def test_an_undo_is_refused_while_another_run_of_the_thread_is_open(agent: str) 
     assert not Run.objects.get(pk=run.pk).undo_requested_at
 
 
+def test_no_run_is_started_in_a_thread_whose_run_is_to_be_undone(agent: str) -> None:
+    run = approve_all(start(agent, "charge 1 40.00"))
+    services.undo(PERSON, run)
+    with pytest.raises(ThreadBusy, match="it is to be undone"):
+        services.start(AGENT, run.thread, services.RunRequest(text="charge 2 40.00"))
+
+
 def test_only_an_operator_may(agent: str) -> None:
     run = start(agent, "charge 1 40.00")
     for verb in (services.cancel, services.undo, services.resume):

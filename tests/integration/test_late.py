@@ -1,16 +1,20 @@
 """A call that returns after its worker lost the run: what it did is written down, and counts."""
 
+import threading
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
+from django.db import connection
 
-from runs import calls
+from runs import calls, services
 from runs.engine import advance
 from runs.models import Attempt, Run
+from runs.recovery import sweep
 from runs.rewind import memory
 from runs.tools.dispatch import Outcome, dispatch
-from tests.factories import answer, question, reply, start, states, until
+from tests.factories import AGENT, answer, make_agent, question, reply, start, states, until
 from tests.world import WORLD
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -76,7 +80,75 @@ def test_what_was_settled_as_not_performed_is_looked_up_once_more_at_the_end(
     WORLD.script = {"tag": ["times out after"], "find": ["cannot say"]}
     run = start(agent, "tag 1")
     run = answer(run, "approve")
-    time.sleep(0.35)
+    time.sleep(0.65)
     run = answer(run, "did_not_happen")
     run = until(run, "rolled_back")
     assert (WORLD.calls, run.handover_reason) == (["tag", "untag"], "late_outcome")
+
+
+def test_a_late_outcome_wakes_a_run_that_waits_for_a_person(
+    agent: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = _lose_the_run_in_mid_call(monkeypatch, start(agent, "charge 1 40.00"))
+    assert run.state == "waiting"
+    assert sweep() == 1
+
+
+def _started(agent: str) -> Run:
+    """A read that no worker has begun."""
+    thread = services.start_thread(AGENT, agent, "u-1")
+    return services.start(AGENT, thread, services.RunRequest(text="read 1"))
+
+
+def test_a_late_success_of_a_read_outlives_the_failure_of_the_read_that_was_made_in_its_place(
+    agent: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = _started(agent)
+    WORLD.script = {"read": ["works", "raises"]}
+    reading_again, written_down = threading.Event(), threading.Event()
+    others: list[bool] = []
+
+    def take_over() -> None:
+        others.append(advance(run.pk, "another worker"))
+        connection.close()
+
+    other = threading.Thread(target=take_over)
+
+    def slow(*args: Any) -> Outcome:
+        monkeypatch.setattr(calls, "dispatch", slow_again)
+        Run.objects.filter(pk=run.pk).update(lease_expires_at=run.created_at)
+        outcome = dispatch(*args)
+        other.start()
+        assert reading_again.wait(10)
+        return outcome
+
+    def slow_again(*args: Any) -> Outcome:
+        reading_again.set()
+        assert written_down.wait(10)
+        return dispatch(*args)
+
+    monkeypatch.setattr(calls, "dispatch", slow)
+    assert advance(run.pk) is False
+    written_down.set()
+    other.join()
+    run.refresh_from_db()
+    assert (others, run.state, states(run)) == ([True], "succeeded", {"read": "performed"})
+
+
+def test_a_late_success_of_a_read_that_was_refused_since_changes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = _started(make_agent(tmp_path))
+
+    def slow(*args: Any) -> Outcome:
+        monkeypatch.undo()
+        Run.objects.filter(pk=run.pk).update(lease_expires_at=run.created_at)
+        make_agent(tmp_path, tools=["mail"])  # a deploy takes the tool away
+        advance(run.pk, "another worker")
+        return dispatch(*args)
+
+    monkeypatch.setattr(calls, "dispatch", slow)
+    advance(run.pk)
+    advance(run.pk)
+    run.refresh_from_db()
+    assert (run.late, states(run)) == (False, {"read": "refused"})

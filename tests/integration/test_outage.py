@@ -1,5 +1,7 @@
 """The database goes away while a call is under way: what the call did is still written down."""
 
+import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -8,6 +10,7 @@ import pytest
 from django.db import connection
 
 from runs import calls, heartbeat
+from runs.engine import advance
 from runs.models import Run
 from runs.tools.dispatch import Outcome, dispatch
 from tests.factories import answer, approve_all, start, states
@@ -37,6 +40,29 @@ def test_the_heartbeat_renews_only_what_this_worker_still_holds(agent: str) -> N
     heartbeat.renew({run.pk: "somebody"})
     run.refresh_from_db()
     assert run.lease_expires_at and run.lease_expires_at > run.created_at
+
+
+def test_a_second_nudge_during_a_long_call_does_not_end_its_heartbeat(
+    agent: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = start(agent, "charge 1 40.00")
+    taken: list[bool] = []
+
+    def nudged(owner: str) -> None:
+        taken.append(advance(run.pk, owner))
+        connection.close()
+
+    def long(*args: Any) -> Outcome:
+        for owner in ("", "another worker"):  # a thread of this process, and then somebody else
+            other = threading.Thread(target=nudged, args=[owner])
+            other.start()
+            other.join()
+            time.sleep(1.5)  # longer than the lease
+        return dispatch(*args)
+
+    monkeypatch.setattr(calls, "dispatch", long)
+    run = answer(run, "approve")
+    assert (taken, run.state) == ([False, False], "succeeded")
 
 
 def _and_cut(dsn: str) -> Callable[..., Outcome]:

@@ -1,7 +1,10 @@
 """Looking an unknown outcome up on its page: what was said, what it settles, and what becomes of half an answer."""
 
+from datetime import timedelta
+
 import pytest
 from django.test import Client
+from django.utils import timezone
 
 from runs.engine import advance
 from runs.models import Event, Run, Step
@@ -28,9 +31,11 @@ def doubt(agent: str) -> Step:
 
 @pytest.fixture
 def missing(agent: str) -> Step:
-    """It took no effect, no answer came back, and the lookup could not say."""
+    """It took no effect so far, no answer came back, and the lookup could not say."""
     WORLD.script = {"tag": ["times out before"], "find": ["cannot say"]}
-    return question(approve_all(start(agent, "tag 1")))
+    run = approve_all(start(agent, "tag 1"))
+    run.steps.update(settles_at=timezone.now() + timedelta(hours=1))  # it can still arrive
+    return question(run)
 
 
 def look(client: Client, step: Step, **headers: str) -> str:

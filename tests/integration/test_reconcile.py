@@ -1,7 +1,6 @@
 """A run whose worker died is first seen by its agent's `reconcile` function: what it may say, and what follows."""
 
 import json
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -202,6 +201,21 @@ def test_waiting_asks_a_person_what_became_of_the_call_and_shows_why(
     assert WORLD.calls == ["tag", "mail"]
 
 
+@pytest.mark.parametrize(("found", "state"), [(True, "succeeded"), (False, "waiting")])
+def test_a_lookup_that_a_person_asks_for_settles_that_it_happened_and_has_nothing_sent_again(
+    seen: str, monkeypatch: pytest.MonkeyPatch, found: bool, state: str
+) -> None:
+    says(Reconciliation("waiting", detail="Two charges of 40.00 are on the account."))
+    run = until(die(monkeypatch, start(seen, "tag 1")), "waiting")
+    if not found:
+        WORLD.effects.clear()  # it was taken back meanwhile, by somebody else
+        run.steps.update(settles_at=run.created_at)
+    services.look_up(PERSON, question(run).pk)
+    advance(run.pk)
+    run.refresh_from_db()
+    assert (run.state, WORLD.calls, len(WORLD.lookups)) == (state, ["tag"], 1)
+
+
 def test_the_page_of_the_question_shows_why_and_calls_nothing_irreversible(
     seen: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -220,7 +234,7 @@ def test_each_waiting_is_bound_to_a_digest_of_its_own(seen: str, monkeypatch: py
     confirmed = question(run).digest
     run = until(die(monkeypatch, run), "waiting")
     first = question(run).digest
-    time.sleep(0.3)  # until the call can no longer be on the wire
+    run.steps.update(settles_at=run.created_at)  # the call can no longer be on the wire
     with monkeypatch.context() as patch:
         patch.setattr(calls, "dispatch", then_die)
         with pytest.raises(KeyboardInterrupt):

@@ -1,13 +1,17 @@
 """The steps of a saga: what is recorded, what is wrong is said first, and what nobody knows is never assumed."""
 
 import contextlib
+import itertools
 import os
 import sys
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
+from django.db import connection
 
+from runs import engine, undertaking
 from runs.errors import BadInput, ConfigurationError, SagaStopped, UndoNotBound, UndosFailed
 from runs.models import Attempt, Run, Step
 from runs.saga import Saga, recover
@@ -200,3 +204,85 @@ def test_an_undo_that_is_not_to_be_had_here_waits_for_a_person_and_is_not_given_
     stuck = question(run)
     assert (stuck.asks, stuck.tool, stuck.args) == ("undo", "gone.del_dns", {"box": "box-s"})
     assert world() == [*DONE[:2], "deprovision box-s"]
+
+
+# --- Stopped in the middle of a commit ----------------------------------------------------------------------
+
+
+def _ctrl_c_at(monkeypatch: pytest.MonkeyPatch, place: int, *, landed: bool) -> None:
+    """Ctrl-C arrives in this commit of the saga (the first is 1): before it, or when it has landed."""
+    commit, seen = engine.commit, itertools.count(1)
+
+    def interrupted(*args: Any) -> Any:
+        if next(seen) != place:
+            return commit(*args)
+        if landed:
+            commit(*args)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(undertaking, "commit", interrupted)
+
+
+@pytest.mark.parametrize("landed", [False, True])
+def test_ctrl_c_while_a_step_is_recorded_leaves_nothing_in_doubt_since_it_was_not_called(
+    monkeypatch: pytest.MonkeyPatch, landed: bool
+) -> None:
+    _ctrl_c_at(monkeypatch, 3, landed=landed)
+    with pytest.raises(KeyboardInterrupt), Saga("provision box") as saga:
+        three_steps(saga)
+    run = Run.objects.get()
+    assert (world(), run.state) == (["provision s", "deprovision box-s"], "rolled_back")
+    assert list(run.steps.filter(tool="dns").values_list("state", flat=True)) == (
+        ["failed"] if landed else []
+    )
+
+
+@pytest.mark.parametrize("landed", [False, True])
+def test_ctrl_c_while_an_outcome_is_recorded_loses_none_of_it(
+    monkeypatch: pytest.MonkeyPatch, landed: bool
+) -> None:
+    _ctrl_c_at(monkeypatch, 4, landed=landed)
+    with pytest.raises(KeyboardInterrupt), Saga("provision box") as saga:
+        three_steps(saga)
+    assert world() == [*DONE[:2], "del_dns box-s", "deprovision box-s"]
+    assert Run.objects.get().state == "rolled_back"
+
+
+def _cut_every_connection() -> None:
+    with psycopg.connect(connection.connection.info.dsn, autocommit=True) as other:
+        other.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+            " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+
+
+def test_the_outcome_of_a_step_outlives_a_lost_connection() -> None:
+    with Saga("provision box") as saga:
+        box = saga.step("provision", lambda: (provision(), _cut_every_connection())[0])
+        _cut_every_connection()
+        saga.step("dns", add_dns, args={"box": box["id"]})
+    assert (world(), Run.objects.get().state) == (DONE[:2], "succeeded")
+
+
+def test_a_step_that_the_database_kept_waiting_for_too_long_is_not_called(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its lease may be over: others would take it for settled."""
+    monkeypatch.setattr(undertaking, "leave_by", lambda held, tool: 0.0)
+    kept = pytest.raises(SagaStopped, match="kept provision waiting, so it was not called")
+    with kept, Saga("provision box") as saga:
+        saga.step("provision", provision)
+    assert (world(), Run.objects.get().state) == ([], "failed")
+
+
+def test_what_was_interrupted_is_on_record_beside_a_connection_lost_while_it_is_undone() -> None:
+    """The call that nobody waits for is not taken for the undo's."""
+    boxes.FAILS["warm"] = [KeyboardInterrupt()]
+    with pytest.raises(KeyboardInterrupt), Saga("provision box") as saga:
+        boxes.BEFORE["deprovision"] = _cut_every_connection
+        three_steps(saga)
+    run = Run.objects.get()
+    assert world() == [*DONE[:2], "del_dns box-s", "deprovision box-s"]
+    assert run.steps.get(tool="provision").state == "undone"
+    assert question(run).question == "Did cache take effect? It was being sent when the run stopped."
+    assert Attempt.objects.get(step__tool="cache").verdict == "in_doubt"

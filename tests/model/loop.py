@@ -141,9 +141,8 @@ class Plan:
     faults: int = -1  # how many may happen; -1: any number
     best_effort_faults: int = -1  # how many may happen from a best-effort rollback on
     truthful: bool = True
+    looks_asked: bool = False  # a person may have it looked up at any moment, not only when that is due
     tries: int = UNDO_BUDGET  # calls of an undo, in all
-    # A person may have an unknown outcome looked up at any moment, not only when it is due.
-    looks_asked: bool = False
     undos: tuple[Tool, ...] = tuple(world.undo_tools())
 
     def __str__(self) -> str:
@@ -499,8 +498,13 @@ def _ask_until_when(state: State, step: StepView) -> Iterator[Move]:
 
 
 def _slowly(plan: Plan, state: State, number: int, name: str) -> Iterator[tuple[datetime, Move]]:
-    """The same, where a tick passes before the answer is recorded, and a call may land before that."""
+    """The same, where a tick passes before the answer is recorded, and a call on the wire may land before that.
+
+    With none on the wire it may as well pass afterwards.
+    """
     key, tool = state.keys[number - 1], tool_of(plan, state.run.steps[number - 1])
+    if not key.wire:
+        return
     for landed in (key, *world.landings(key, tool)):
         lands = ", the call lands" if landed is not key else ""
         yield NOW - TICK, Move(f"{name}{lands}, time passes", _tick_all(_key(state, number, landed)))

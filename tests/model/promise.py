@@ -265,7 +265,7 @@ def _held_up(run: RunView) -> bool:
 
 def _can_be_looked_up(step: StepView) -> bool:
     """A lookup may still settle it."""
-    return step.state is StepState.UNKNOWN and step.lookup and step.said != "did_not_happen"
+    return step.state is StepState.UNKNOWN and step.lookup and step.said not in ("did_not_happen", "waiting")
 
 
 def broken_at_rest(core: Core, state: State, wait: Wait) -> str:

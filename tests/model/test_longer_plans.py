@@ -1,5 +1,6 @@
 """Runs of five to eight steps, at random: the promise holds in each state, and each run can be brought to an end."""
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -9,6 +10,7 @@ from tests.model.loop import Plan
 from tests.model.plans import EVERY
 from tests.model.world import undo_tools
 
+pytestmark = pytest.mark.timeout(600)  # a machine that does other things as well may be slow
 PATIENCE = 400  # moves within which a run ends once nothing goes wrong any more
 
 plans = st.builds(
