@@ -9,6 +9,7 @@
     ├── AgentGone                  this process does not know the agent of a run, or cannot load it
     ├── Damaged                    a row of a run does not decode
     ├── HeldUp                     a run cannot be carried on now, and is tried again by itself
+    ├── RewindWithPendingCompensation  something is left to undo, so nothing is forgotten
     ├── SagaError                  a program's saga (runs/saga.py)
     │   ├── SagaStopped            it takes no more steps
     │   ├── UndoNotBound           a step took effect, and nothing undoes it
@@ -19,7 +20,6 @@
         ├── NotFound               404
         ├── Conflict               409
         │   ├── ThreadBusy  AlreadyAnswered  DigestMismatch  RunLeased  RunClosed  NotSettledYet
-        │   └── RewindWithPendingCompensation
         └── Gone                   410
     UndosFailed                    (ExceptionGroup) every UndoFailed of a saga
     LeaseLost                      (BaseException) this worker no longer holds the run
@@ -74,6 +74,10 @@ class Damaged(StalwartError):
 
 class HeldUp(StalwartError):
     """The run cannot be carried on now; it is tried again by itself."""
+
+
+class RewindWithPendingCompensation(StalwartError):
+    """Something is left to undo: the model's memory is not rewound before that is done."""
 
 
 class SagaError(StalwartError):
@@ -225,13 +229,6 @@ class RunClosed(Conflict):
 
     type = "run-closed"
     title = "The run is closed"
-
-
-class RewindWithPendingCompensation(Conflict):
-    """Something is left to undo: the model's memory is not rewound before that is done."""
-
-    type = "rewind-with-pending-compensation"
-    title = "Something is left to undo"
 
 
 class Gone(Problem):

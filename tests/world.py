@@ -10,7 +10,6 @@ from typing import Any
 
 from runs.tools import Call, InDoubt, Refused, Unavailable, tool
 from runs.tools.lookups import Answer, cannot_say, did_not_happen, happened
-from runs.tools.windows import Window, closed, still_open, until
 
 
 @dataclass
@@ -119,41 +118,6 @@ def pay(call: Call, order: int, amount: Decimal = Decimal("1.00")) -> Any:
 def odd(call: Call, order: int, amount: Decimal = Decimal("1.00")) -> Any:
     """Its undo cannot be bound: the field is not in the result."""
     return WORLD.act(call, {})
-
-
-@tool(writes=True, undo="unbook", says="book {order:d}", reversible_until="1s", retry_safe=True)
-def book(call: Call, order: int) -> Any:
-    """A write that can be undone for a second."""
-    return WORLD.act(call)
-
-
-@tool(writes=True, undo="unbook", says="hold {order:d} until {until:q}", reversible_until="$args.until")
-def hold(call: Call, order: int, until: str) -> Any:
-    """A write that can be undone until a moment that its argument names."""
-    return WORLD.act(call)
-
-
-@tool(writes=True, undo="unbook", says="ship {order:d}", reversible_until="collection")
-def ship(call: Call, order: int) -> Any:
-    """A write that can be undone until it is collected, as a tool says."""
-    return WORLD.act(call)
-
-
-@tool(writes=True)
-def unbook(call: Call, order: int) -> Any:
-    """Undoes book, hold and ship."""
-    return WORLD.act(call)
-
-
-@tool
-def collection(call: Call, key: str) -> Window:
-    """Says until when what was sent under this key can be undone."""
-    WORLD.lookups.append(f"collection of {WORLD.effects[key]}")
-    script = WORLD.script.get("collection", [])
-    what = script.pop(0) if script else "open"
-    if what == "raises":
-        raise ConnectionError("nobody there")
-    return closed() if what == "closed" else still_open() if what == "open" else until(what)
 
 
 @tool

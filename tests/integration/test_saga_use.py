@@ -4,6 +4,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import ANY
 
 import pytest
 from django.db import transaction
@@ -13,14 +14,15 @@ from runs import services
 from runs.access import Actor
 from runs.engine import advance
 from runs.errors import BadInput, ConfigurationError, LeaseLost, NotAllowed, SagaStopped, UndosFailed
+from runs.handover import ticket
 from runs.models import Attempt, Run
-from runs.saga import Saga
+from runs.saga import Saga, recover
 from runs.services import cancel, undo
 from tests import boxes
 from tests.boxes import add_dns, provision, world
-from tests.factories import PERSON, make_agent, question, reply, until
+from tests.factories import PERSON, answer, make_agent, question, reply, until
 from tests.integration.pages import signed_in, words
-from tests.sagas import DONE, UNDONE, Unhealthy, expired, failing, three_steps
+from tests.sagas import DONE, UNDONE, Unhealthy, died, expired, failing, three_steps
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("boxes_world")]
 
@@ -289,3 +291,33 @@ def test_the_page_of_a_question_says_what_undoes_a_programs_step(olga: Client) -
     page = words(olga.get(f"/questions/{question(Run.objects.get()).pk}/"))
     assert "Did dns take effect?" in page
     assert "tests.boxes.del_dns" in page
+
+
+def test_a_saga_that_died_is_handed_over_like_any_run(olga: Client) -> None:
+    run = died()
+    recover()
+    page = words(olga.get(f"/handovers/{run.pk}/"))
+    assert "the run died mid-sequence" in page
+    assert "tests.boxes.del_dns" in page
+    assert ticket(Run.objects.get())["undone"] == [
+        {"tool": "dns", "by": "tests.boxes.del_dns", "at": ANY},
+        {"tool": "provision", "by": "tests.boxes.deprovision", "at": ANY},
+    ]
+
+
+def test_a_person_reads_a_sagas_conversation_and_sends_it_nothing(olga: Client) -> None:
+    with Saga("provision box") as saga:
+        three_steps(saga)
+    thread = Run.objects.get().thread_id
+    assert "Done: provision; dns; cache." in words(olga.get(f"/conversations/{thread}/"))
+    assert olga.post(f"/conversations/{thread}/", {"text": "provision a box"}).status_code == 403
+    assert Run.objects.count() == 1
+
+
+def test_an_abandoned_undo_of_a_saga_is_tried_anew_when_an_operator_undoes_it() -> None:
+    boxes.FAILS["del_dns"] = [OSError("the zone is locked")]
+    run = answer(failing(Unhealthy()), "abandon", reason="later")
+    assert run.state == "abandoned"
+    undo(PERSON, run)
+    assert until(run, "rolled_back").steps.get(tool="dns").state == "undone"
+    assert world() == [*DONE, "cool box-s", "deprovision box-s", "del_dns box-s"]

@@ -13,7 +13,6 @@ from runs.handover import ticket
 from runs.models import Run
 from tests.factories import (
     PERSON,
-    TOOLS,
     answer,
     approve_all,
     make_agent,
@@ -23,6 +22,7 @@ from tests.factories import (
     states,
     until,
 )
+from tests.for_a_while import TOOLS
 from tests.world import WORLD
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -32,7 +32,7 @@ BOTH_LINES = [*ONE_LINE, "Nothing undoes this step, and the steps after it canno
 
 @pytest.fixture
 def agent(tmp_path: Path) -> str:
-    return make_agent(tmp_path, tools=[*TOOLS, "book", "hold", "ship", "unbook"])
+    return make_agent(tmp_path, tools=TOOLS, module="tests.for_a_while")
 
 
 def _until(seconds: float) -> str:
@@ -120,7 +120,7 @@ def test_an_operator_is_told_that_nothing_can_be_undone_any_more(agent: str) -> 
 
 
 def test_a_ticket_says_until_when(tmp_path: Path) -> None:
-    agent = make_agent(tmp_path, "keeper", [*TOOLS, "book", "hold", "ship", "unbook"], runs="keep")
+    agent = make_agent(tmp_path, "keeper", TOOLS, module="tests.for_a_while", runs="keep")
     WORLD.script = {"mail": ["raises"]}
     run = approve_all(start(agent, f'ship 1, then hold 2 until "{_until(0.5)}", then book 3, then mail 4'))
     sent_at = run.steps.get(tool="book").sent_at

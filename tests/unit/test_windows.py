@@ -85,7 +85,7 @@ def _asked(answer: Any) -> Tool:
 )
 def test_what_says_nothing_is_refused_where_the_agent_is_read(tmp_path: Path, said: str, why: str) -> None:
     path = tmp_path / "agent.yaml"
-    tools = [{"python": "tests.world"}, {"book": {"reversible_until": said}}]
+    tools = [{"python": "tests.for_a_while"}, {"book": {"reversible_until": said}}]
     path.write_text(yaml.safe_dump({"agents": {"one": {"tools": ["book"]}}, "tools": tools}))
     with pytest.raises(ConfigurationError, match=why):
         agentfile.read(path)
