@@ -19,8 +19,7 @@ DONE = b"Z\x00\x00\x00\x05"  # ReadyForQuery; one byte follows
 class Wire:
     """Carries what a client and the server say to each other. It counts the requests of all its connections.
 
-    `request`: nothing of it arrives. `answer`: it is carried out first. `ear`: its connection breaks for the
-    client at once, while the server is still at it.
+    `request`: nothing of it arrives. `answer`: it is carried out first.
     """
 
     def __init__(self, server: str) -> None:
@@ -28,6 +27,7 @@ class Wire:
         self.broke = False
         self._server = server
         self._how, self._at, self._count = "", frozenset[int](), 0
+        self._prepared = b""
         self._listener = socket.socket(socket.AF_UNIX)
         self._listener.bind(f"{self.folder}/{SOCKET}")
         self._listener.listen()
@@ -36,6 +36,10 @@ class Wire:
     def breaks(self, how: str, *at: int) -> None:
         """Break at these requests, counted from now; each time for one connection."""
         self._how, self._at, self._count, self.broke = how, frozenset(at), 0, False
+
+    def breaks_while_the_server_is_at(self, prepared: bytes) -> None:
+        """Once: the client prepares a statement with these words, asks for it, and is cut off from the answer."""
+        self._prepared = prepared
 
     def close(self) -> None:
         """Take no more connections."""
@@ -53,12 +57,15 @@ class Wire:
 
     def _carry(self, client: socket.socket, server: socket.socket) -> None:
         with client, server, contextlib.suppress(OSError):
+            is_prepared = False
             for request in self._exchanges(client, server):
                 how = self._next()
                 if how == "request":
                     return
-                if how == "ear":
+                if is_prepared:
+                    how, self._prepared = "answer", b""
                     client.shutdown(socket.SHUT_RDWR)
+                is_prepared = bool(self._prepared) and self._prepared in request
                 server.sendall(request)
                 if how:
                     while server.recv(1 << 20)[-6:-1] != DONE:

@@ -27,5 +27,5 @@ def test_a_worker_in_a_long_call_is_left_alone_however_many_nudges_wait(
     assert waiting()
     load.finish(20)
     until(lambda: not waiting(), "all to be taken")
-    assert worker.said() == ""
+    assert "hung" not in worker.said()
     assert not Event.objects.filter(run=run, kind="lease.taken_over").exists()

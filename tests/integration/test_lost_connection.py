@@ -115,7 +115,7 @@ def test_a_commit_that_lands_after_its_connection_was_lost_is_not_repeated(packe
 
     def hold_the_run() -> None:
         other.execute("SELECT 1 FROM runs_run WHERE id = %s FOR NO KEY UPDATE", [run.pk])
-        wire.breaks("ear", 4)  # two look at the version, one prepares the commit, the fourth carries it out
+        wire.breaks_while_the_server_is_at(b"WITH w0")
         threading.Thread(target=let_go).start()
 
     def let_go() -> None:
@@ -123,14 +123,18 @@ def test_a_commit_that_lands_after_its_connection_was_lost_is_not_repeated(packe
             waiting = (
                 "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE 'WITH%'"
             )
-            while watching.execute(waiting).fetchone() != (2,):  # the lost one, and the one that repeats it
+            ends = time.monotonic() + 30
+            while not both and time.monotonic() < ends:  # the lost one waits, and the one that repeats it
                 time.sleep(0.01)
+                both.extend(watching.execute(f"{waiting} HAVING count(*) = 2"))
         other.commit()
         other.close()
 
+    both: list[object] = []
     meanwhile[1] = hold_the_run
     advance(run.pk)
     run.refresh_from_db()
+    assert both == [(2,)]
     assert (run.state, WORLD.calls) == ("succeeded", ["pack", "pack"])
     kinds = list(run.steps.order_by("number")[0].events.values_list("kind", flat=True))
     assert kinds == ["step.approved", "step.sent", "step.performed"]

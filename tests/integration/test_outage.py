@@ -43,8 +43,12 @@ def test_the_heartbeat_renews_only_what_this_worker_still_holds(agent: str) -> N
 
 
 def test_a_second_nudge_during_a_long_call_does_not_end_its_heartbeat(
-    agent: str, monkeypatch: pytest.MonkeyPatch
+    agent: str, monkeypatch: pytest.MonkeyPatch, settings: Any
 ) -> None:
+    settings.LEASE_SECONDS = 3
+    monkeypatch.setattr(
+        heartbeat, "_thread", None
+    )  # one that beats at this pace, and has not just gone to sleep
     run = start(agent, "charge 1 40.00")
     taken: list[bool] = []
 
@@ -57,7 +61,7 @@ def test_a_second_nudge_during_a_long_call_does_not_end_its_heartbeat(
             other = threading.Thread(target=nudged, args=[owner])
             other.start()
             other.join()
-            time.sleep(1.5)  # longer than the lease
+            time.sleep(0 if owner else 3.5)  # longer than the lease
         return dispatch(*args)
 
     monkeypatch.setattr(calls, "dispatch", long)

@@ -60,8 +60,10 @@ def _undone(order: int) -> int:
 def _until_somebody_waits() -> None:
     """Until a session of this database waits for another one."""
     waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+    ends = time.monotonic() + 30
     with psycopg.connect(connection.connection.info.dsn, autocommit=True) as watching:
         while watching.execute(waiting).fetchone() == (0,):
+            assert time.monotonic() < ends, "nobody waits"
             time.sleep(0.01)
 
 
