@@ -240,7 +240,9 @@ def modes(plan: Plan, state: State) -> list[State]:
 
 def undone_apart(core: Core, plan: Plan, state: State) -> list[tuple[State, Action]]:
     """A run that stops with a call in doubt, where its rollback is best effort and that makes a difference now."""
-    if len(plan.rollbacks) == 1 or not (state.run.cancelled or state.run.gave_up):
+    step = state.run.current
+    stops = step and step.state in IN_FLIGHT and (state.run.cancelled or state.run.gave_up)
+    if len(plan.rollbacks) == 1 or not stops:
         return []
     under = [
         one._replace(run=replace(one.run, rollback="best_effort"))

@@ -7,6 +7,8 @@ One and two steps are explored over every kind of tool, with any number of fault
   told apart for one step (`every kind`), not for two.
 * A confirmation only adds states before a step is sent first; two steps with it are explored with two faults, and
   with the plainest and the safest of the tools that undo.
+* Every tool that undoes is explored for one step; for two steps, undone in order, three of the four.
+* Where a best-effort rollback adds nothing to what another plan explores, there is none.
 * In a best-effort rollback the states of both undos multiply; two such undos are explored with two faults, and
   with the plainest and the safest of the tools that undo.
 """
@@ -42,16 +44,17 @@ LOOKED_UP = tools("undo+lookup", "undo+retry_safe+lookup", "no_undo+lookup")
 SIMPLE_UNDO = (UNDO_TOOLS["undo"],)
 SAFE_UNDO = (UNDO_TOOLS["undo+retry_safe+lookup+keys"],)
 BOTH_UNDOS = (*SIMPLE_UNDO, *SAFE_UNDO)
+THREE_UNDOS = (*BOTH_UNDOS, UNDO_TOOLS["undo+lookup"])
 
 ONE_STEP = {
     "every kind of tool": Plan((PLAIN,), looks_asked=True),
-    "every kind of tool, confirmed": Plan((CONFIRMED,)),
+    "every kind of tool, confirmed": Plan((CONFIRMED,), rollbacks=("ordered",)),
     "every kind, and what the core cannot see": Plan((EVERY,), undos=tuple(undo_tools(more=True)), faults=2),
-    "a service that forgets keys": Plan((FORGETFUL[:2],), faults=3),
+    "a service that forgets keys": Plan((FORGETFUL[:2],), rollbacks=("ordered",), faults=3),
     "proposed by its agent": Plan((MIXED,), opened=True),
     "late outcomes": Plan((PLAIN,), late=True, faults=2),
     "an action that another run may have done": Plan((PLAIN,), keys="action", faults=3),
-    "people who say what is not so": Plan((PLAIN,), truthful=False, faults=3),
+    "people who say what is not so": Plan((PLAIN,), rollbacks=("ordered",), truthful=False, faults=3),
     "undone for a while": Plan((FOR_A_WHILE,), undos=BOTH_UNDOS, faults=2),
     "a program's, its undo tried once": Plan(
         (tools("undo", "undo+lookup"),),
@@ -65,7 +68,7 @@ ONE_STEP = {
     "seen by its agent when it died": Plan((MIXED,), reconciles=OUTCOMES, faults=3),
 }
 TWO_STEPS = {
-    "every kind of tool, undone in order": Plan((PLAIN, PLAIN), rollbacks=("ordered",)),
+    "every kind of tool, undone in order": Plan((PLAIN, PLAIN), rollbacks=("ordered",), undos=THREE_UNDOS),
     "best effort": Plan(
         (PLAIN, PLAIN), rollbacks=("best_effort",), modes=("atomic",), undos=BOTH_UNDOS, faults=2
     ),
@@ -82,13 +85,19 @@ TWO_STEPS = {
     "looked up when somebody asks": Plan((LOOKED_UP, LOOKED_UP), looks_asked=True, faults=1),
 }
 MORE_STEPS = {
-    "charge, CRM, provision": Plan(steps("undo", "undo", "undo"), undos=SIMPLE_UNDO, faults=2),
+    "charge, CRM, provision": Plan(
+        steps("undo", "undo", "undo"), undos=SIMPLE_UNDO, rollbacks=("ordered",), faults=2
+    ),
     "charge, receipt, provision": Plan(steps("undo", "irreversible", "undo"), undos=BOTH_UNDOS, faults=2),
     "each is looked up": Plan(
         steps("undo+lookup", "undo+lookup", "undo+lookup"), undos=SIMPLE_UNDO, faults=2
     ),
-    "each may be repeated": Plan(steps(*["undo+retry_safe"] * 3), undos=SAFE_UNDO, faults=2),
-    "each is confirmed": Plan(steps(*["undo+confirm"] * 3), undos=SIMPLE_UNDO, faults=2),
+    "each may be repeated": Plan(
+        steps(*["undo+retry_safe"] * 3), undos=SAFE_UNDO, rollbacks=("ordered",), faults=2
+    ),
+    "each is confirmed": Plan(
+        steps(*["undo+confirm"] * 3), undos=SIMPLE_UNDO, rollbacks=("ordered",), faults=2
+    ),
     "two reads around a charge": Plan(steps("read", "undo", "read"), faults=2),
     "best effort": Plan(
         steps("undo", "undo", "undo"), rollbacks=("best_effort",), undos=SIMPLE_UNDO, faults=2
