@@ -7,7 +7,7 @@ from typing import Any
 from django.db.models import Prefetch, QuerySet
 
 from approvals.handover_words import LOOKS, facts_of, reason_of
-from approvals.handovers import Handover, of_person, of_state, with_claims
+from approvals.handovers import STATES, Handover, of_person, of_state, with_claims
 from runs.access import Actor
 from runs.agentfile import spec_of
 from runs.models import Run, Step
@@ -43,7 +43,8 @@ class Listing:
 def listing(kind: str, actor: Actor, after: str = "") -> Listing:
     """The handovers of a kind, the one that waits longest first; the resolved ones newest first. Four queries."""
     kind = kind if kind in KINDS else "open"
-    rows = of_person(actor) if kind == "mine" else of_state(kind)  # type: ignore[arg-type]
+    state = next((state for state in STATES if state == kind), None)
+    rows = of_state(state) if state else of_person(actor)
     steps = Step.objects.only("run_id", "number", "tool", "state", "undoes_id").order_by("number")
     rows = rows.prefetch_related(Prefetch("steps", steps, to_attr="listed_steps"))
     found = list(_from(rows, after, newest_first=kind == "resolved")[: PAGE + 1])

@@ -7,6 +7,8 @@ What a cluster does when its processes are killed was found by trying (django-q2
     an idle worker is killed     it may take a lock with it: the cluster lives, takes a few nudges more, and does
                                  nothing; the clusters beside it go on, so the queue looks well
                                  -> a cluster that has nudges and nobody at work is replaced
+    its supervisor is killed     with a cluster that hangs, nobody is left to replace it
+                                 -> it drains, and ends itself and its group if it does not come to an end
     SIGTERM to the whole group   it can hang
                                  -> only the main process is signalled; it drains what was prefetched
 """
@@ -58,7 +60,7 @@ class Supervisor:
         pause = FIRST_PAUSE
         while not self.signals.count:
             started = time.monotonic()
-            cluster = _start_cluster()
+            cluster = _start_cluster(self.drain_seconds)
             reason, patience = self._watch(cluster)
             self._end(cluster, patience)
             if self.signals.count:
@@ -147,20 +149,34 @@ def _processes_of(cluster: ForkProcess) -> list[int]:
     return []
 
 
-def _start_cluster() -> ForkProcess:
+def _start_cluster(drain_seconds: float) -> ForkProcess:
     """Forked, not executed: Django is loaded already; what `draining` and `progress` say is shared."""
     connections.close_all()
     draining.withdraw()
     progress.count_anew()
-    cluster = multiprocessing.get_context("fork").Process(target=_run_cluster, name="cluster")
+    fork = multiprocessing.get_context("fork")
+    cluster = fork.Process(target=_run_cluster, args=[drain_seconds], name="cluster")
     cluster.start()
     return cluster
 
 
-def _run_cluster() -> None:
+def _run_cluster(drain_seconds: float) -> None:
     os.setsid()  # its own group, so that what is left of it can be found
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    signal_me_when_parent_dies(signal.SIGTERM)
+    _end_when_orphaned(drain_seconds)
     os.register_at_fork(after_in_child=lambda: signal_me_when_parent_dies(signal.SIGTERM))
     call_command("qcluster")
+
+
+def _end_when_orphaned(drain_seconds: float) -> None:
+    """Once its supervisor is dead, a cluster drains as on SIGTERM. One that hangs ends itself, and its whole group."""
+
+    def drain(*_: object) -> None:
+        draining.ask()
+        signal.setitimer(signal.ITIMER_REAL, drain_seconds)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    signal.signal(signal.SIGUSR1, drain)
+    signal.signal(signal.SIGALRM, lambda *_: os.killpg(0, signal.SIGKILL))
+    signal_me_when_parent_dies(signal.SIGUSR1)

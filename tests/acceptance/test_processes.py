@@ -57,6 +57,15 @@ def test_a_worker_whose_sentinel_was_killed_gets_a_new_cluster(processes: Proces
     assert "a new one starts" in worker.said()
 
 
+def test_a_cluster_that_hangs_does_not_outlive_its_supervisor(processes: Processes) -> None:
+    worker = processes.worker(STALWART_DRAIN_SECONDS="1")
+    cluster = _running_cluster(worker)
+    family = [cluster, *cluster.children(recursive=True)]
+    cluster.children()[0].suspend()
+    worker.kill()
+    assert psutil.wait_procs(family, timeout=10)[1] == []
+
+
 def test_nudges_are_taken_again_after_idle_workers_were_killed(processes: Processes) -> None:
     """A killed worker may take the lock of the queue with it; the cluster then lives and does nothing."""
     worker = processes.worker(STALWART_STALL_SECONDS="2")
