@@ -77,6 +77,16 @@ def test_a_failed_action_is_sent_again_under_the_same_key(agent: str) -> None:
     assert (again.state, len(WORLD.effects)) == ("succeeded", 1)
 
 
+def test_an_action_that_never_left_and_was_cancelled_holds_up_no_other_run(agent: str) -> None:
+    WORLD.script = {"charge": ["unavailable"]}
+    first = approve_all(start(agent, "charge 1 40.00", ticket="T-1"))
+    services.cancel(PERSON, first, "not today")
+    first = until(first, "failed")
+    assert first.steps.filter(state="cancelled", entry__state="failed").exists()
+    again = until(approve_all(start(agent, "charge 1 40.00", user="u-2", ticket="T-1")), "succeeded")
+    assert (states(again), len(WORLD.effects)) == ({"charge": "performed"}, 1)
+
+
 def test_without_a_ticket_it_is_an_error_and_nothing_is_stored(agent: str) -> None:
     with pytest.raises(BadInput, match="a ticket is needed"):
         start(agent, "charge 1 40.00")

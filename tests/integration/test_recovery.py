@@ -9,7 +9,18 @@ import pytest
 from runs import calls, draining
 from runs.engine import advance
 from runs.models import Run
-from tests.factories import answer, approve_all, die, make_agent, reply, start, states, then_die, until
+from tests.factories import (
+    answer,
+    approve_all,
+    die,
+    expire,
+    make_agent,
+    reply,
+    start,
+    states,
+    then_die,
+    until,
+)
 from tests.world import WORLD
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -39,6 +50,19 @@ def test_resume_until_act_resumes_while_nothing_is_written(
     time.sleep(1.1)
     run = approve_all(until(Run.objects.get(), "waiting"))
     assert (run.state, WORLD.calls) == ("succeeded", ["read", "read", "tag"])
+
+
+def test_a_read_under_way_when_its_run_died_is_settled_in_the_ledger(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent = make_agent(tmp_path, tasks=TASKS)
+    with monkeypatch.context() as patch:
+        patch.setattr(calls, "dispatch", then_die)
+        with pytest.raises(KeyboardInterrupt):
+            start(agent, "read 1, then tag 1", task="dispute")
+    run = until(expire(Run.objects.get()), "handed_over")
+    assert states(run) == {"read": "cancelled", "tag": "cancelled"}
+    assert run.steps.filter(tool="read", entry__state="failed").exists()
 
 
 @pytest.mark.parametrize("task", ["returns", "dispute", "urgent"])
