@@ -14,7 +14,7 @@ from runs.moves import cancel_stuck, cancel_unsent
 from runs.queue import nudge
 from runs.replies import reply
 from runs.states import RUN_BACKWARD, RunState
-from runs.transitions import Held, change, move_run, record
+from runs.transitions import Held, add, change, move_run, record
 
 # Why a run was handed over, where the ticket has another word for it than the stop.
 REASONS = {"died": "run_died_mid_sequence"}
@@ -87,7 +87,7 @@ def close(held: Held, state: RunState, spec: AgentSpec) -> None:
     """Say the one reply, and let the run go for good."""
     text = reply(held.run, held.steps, spec, state, held.now)
     summary = held.run.rewound_at is not None
-    Message.objects.create(thread=held.run.thread, run=held.run, role="agent", text=text, summary=summary)
+    add(held, Message(thread=held.run.thread, run=held.run, role="agent", text=text, summary=summary))
     move_run(held, state)
     change(held, held.run, due_at=None, undo_requested_at=None, **FREE)
 

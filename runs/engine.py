@@ -182,7 +182,8 @@ def _write_late(job: Job | None) -> None:
 
 
 def _commit_once(held: Held, job: Job | None, write: Callable[[Held, Job | None, AgentSpec], T]) -> T:
-    if observe(held) or held.unsure:
+    # What a call did is recorded whatever was written meanwhile; what was only asked may be overruled by it.
+    if observe(held, soon=isinstance(job, Sending)):
         job = _read_again(held, job, agent_of(held))
     with transaction.atomic():
         written = write(held, job, agent_of(held))

@@ -50,8 +50,6 @@ def intend(held: Held, step: Step, view: StepView, tool: Tool, ruling: Ruling) -
     entry = _entry(held, step, tool)
     changes |= {"entry": entry, "sent_at": held.now}
     said = {"key": entry.key, "attempt": changes["calls"], **ruling.said(), **by_lookup(step)}
-    if step.state == StepState.PROPOSED:
-        move_step(held, step, StepState.APPROVED, data=ruling.said())
     if step.state == StepState.SENT:
         change(held, step, **changes)
         record(held, "step.sent_again", step, data=said)

@@ -15,8 +15,12 @@ from runs.view import RunView, StepView
 
 def load_steps(held: Held) -> list[Step]:
     """The run's steps with their ledger entries, by number. Raises Damaged."""
-    steps = list(Step.objects.filter(run=held.run).select_related("entry", "undoes").order_by("number"))
+    steps = list(Step.objects.filter(run=held.run).select_related("entry").order_by("number"))
     refuse_damage(held.run, steps)
+    by_key = {step.pk: step for step in steps}
+    for step in steps:
+        if step.undoes_id:
+            step.undoes = by_key[step.undoes_id]
     return steps
 
 

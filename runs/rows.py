@@ -15,7 +15,8 @@ import functools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from datetime import datetime
+from typing import Any, cast
 
 import psycopg
 from django.db import DEFAULT_DB_ALIAS, DataError, OperationalError, connections, models
@@ -47,6 +48,11 @@ def update(row: models.Model, names: Iterable[str], guards: Mapping[str, Any]) -
     )
 
 
+def until(limit: datetime, update: Part) -> Part:
+    """An update that misses its row from this time of the database on."""
+    return Part(f"{update.sql} AND clock_timestamp() < %s", [*update.values, limit], True)
+
+
 def insert(model: type[models.Model], names: tuple[str, ...], values: Sequence[Sequence[Any]]) -> Part:
     """Add rows with these fields of a model. Their automatic keys are not read back."""
     return Part(_insert_sql(model, names, len(values)), [item for row in values for item in row], False)
@@ -58,8 +64,8 @@ def add(row: models.Model) -> Part:
     return insert(type(row), names, [_values(row, names)])
 
 
-def execute(parts: Sequence[Part], *, only: bool) -> None:
-    """Carry them out, the first one first; Missed where one did not hit its row.
+def execute(parts: Sequence[Part], *, only: bool) -> datetime:
+    """Carry them out, the first one first. Returns the database's clock; Missed where one did not hit its row.
 
     `only`: nothing else follows in this transaction.
     """
@@ -67,11 +73,13 @@ def execute(parts: Sequence[Part], *, only: bool) -> None:
     values = [value for part in parts for value in part.values]
     try:
         with _by_itself(only):
-            one(sql, values)
+            found = one(sql, values)
     except DataError as error:
         if isinstance(error.__cause__, psycopg.errors.DivisionByZero):
             raise Missed from None
         raise
+    assert found is not None
+    return cast(datetime, found[1])
 
 
 def one(sql: str, values: Sequence[Any]) -> tuple[Any, ...] | None:
@@ -163,5 +171,6 @@ def _together(parts: tuple[tuple[str, bool], ...]) -> str:
         for index, (_, guarded) in enumerate(parts)
         if guarded
     )
-    first, *rest = f"WITH {named} SELECT 1 / CASE {missed or 'WHEN false THEN 0'} ELSE 1 END".split("%s")
+    asked = f"1 / CASE {missed or 'WHEN false THEN 0'} ELSE 1 END, clock_timestamp()"
+    first, *rest = f"WITH {named} SELECT {asked}".split("%s")
     return first + "".join(f"${number}{piece}" for number, piece in enumerate(rest, start=1))

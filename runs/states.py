@@ -30,7 +30,7 @@ class StepState(StrEnum):
     DECIDING = "deciding"
     PROPOSED = "proposed"
     NEEDS_APPROVAL = "needs_approval"
-    APPROVED = "approved"  # allowed by the check and, where it was asked, by a person
+    APPROVED = "approved"  # by a person; or about to be sent again
     SENT = "sent"  # a call may be on the wire, or its outcome is in doubt
     PERFORMED = "performed"
     FAILED = "failed"  # the tool raised, or the service refused
@@ -112,12 +112,14 @@ RUN_MOVES: Mapping[RunState, frozenset[RunState]] = {
 
 STEP_MOVES: Mapping[StepState, frozenset[StepState]] = {
     _S.DECIDING: frozenset({_S.PROPOSED, _S.FAILED, _S.CANCELLED}),
-    # An undo that the check refuses is stuck at once: proposed -> undo_stuck. An action that another run of its
-    # ticket performed is replayed: proposed or approved -> performed.
+    # What the check allows without asking anybody is sent: proposed -> sent. An undo that it refuses is stuck at
+    # once: proposed -> undo_stuck. An action that another run of its ticket performed is replayed: proposed or
+    # approved -> performed.
     _S.PROPOSED: frozenset(
         {
             _S.NEEDS_APPROVAL,
             _S.APPROVED,
+            _S.SENT,
             _S.DECLINED,
             _S.REFUSED,
             _S.UNDO_STUCK,

@@ -1,11 +1,13 @@
 """The only writer of a state.
 
-A worker holds a run under a lease with an epoch (`claim`). Before it decides, `observe` reads the clock, and whether
-somebody else wrote meanwhile (an answer, a cancel, a proposal); what it decided is written by `flush`: every changed
-row by a guarded update, and every event, all in one statement. The first of them is the fence, the run's own row: it
-renews the lease, and hits only where the run is still held under this epoch and nobody wrote since `observe`. Where it
-misses, nothing is written, and the rows are read again. Rows in memory are kept current, so a step costs the same
-in a long run as in a short one.
+A worker holds a run under a lease with an epoch (`claim`). What it decided is written by `flush`: every changed row
+by a guarded update, and every event, all in one statement. The first of them is the fence, the run's own row: it
+renews the lease, and hits only where the run is still held under this epoch and nobody else wrote since it was read
+(an answer, a cancel, a proposal). Where it misses, nothing is written, and the rows are read again. Rows in memory
+are kept current, so a step costs the same in a long run as in a short one.
+
+Every commit brings the database's clock back. What is decided within a second of that may count on from it; else it
+is asked for (`observe`). The fence misses as well where our count is seconds behind: the machine had been asleep.
 
 A move that runs/states.py does not allow is a bug: it raises, and the transaction leaves nothing.
 """
@@ -21,7 +23,7 @@ from psycopg.types.json import Jsonb
 
 from runs import rows
 from runs.errors import LeaseLost
-from runs.models import Attempt, Event, LedgerEntry, Run, Step
+from runs.models import Attempt, Event, LedgerEntry, Message, Run, Step
 from runs.rulebook import Ruling
 from runs.rulebook.past import Call
 from runs.states import ENTRY_MOVES, RUN_ENDS, RUN_MOVES, STEP_MOVES, EntryState, RunState, StepState
@@ -29,6 +31,8 @@ from runs.view import StepView
 
 ENGINE = "engine"
 EVENT = ("run", "step", "kind", "before", "after", "actor", "data")
+CLOCK_HOLDS = 1.0  # seconds for which the database's clock is counted on from, and not asked again
+CLOCK_SLACK = 5.0  # seconds by which that count may be behind it
 MOST = 20  # writes, and events, in one statement: a run of a thousand steps may have to cancel them all
 
 
@@ -37,17 +41,17 @@ class IllegalMove(AssertionError):
 
 
 class Overtaken(Exception):
-    """Somebody else wrote to the run since `observe`; nothing was written. Read the rows again, and decide again."""
+    """Somebody else wrote to the run since it was read; nothing was written. Read the rows again, and decide again."""
 
 
 Row = Run | Step | LedgerEntry | Attempt
-# What guards the run's own row: that it is held, and unchanged since `observe`.
+# What guards the run's own row: that it is held, and unchanged since it was read.
 FENCE = ("version", "lease_epoch", "lease_owner")
 
 
 @dataclass
 class Held:
-    """A run that this worker holds. `now` is the database's clock at the last `observe`, `heard` ours before it.
+    """A run that this worker holds. `now` is the database's clock when what follows is decided, and `heard` is ours.
 
     `owner` is '' where it holds no lease, but has locked the row of a run that nobody holds.
     """
@@ -68,7 +72,7 @@ class Held:
     history: list[Call] | None = None  # of the thread's other runs, once a rule has looked back
     timed: set[int] = field(default_factory=set)  # the numbers of those whose window was looked at
     dirty: dict[int, "Dirty"] = field(default_factory=dict)
-    added: list[Attempt | LedgerEntry] = field(default_factory=list)
+    added: list[Attempt | LedgerEntry | Message] = field(default_factory=list)
     events: list[tuple[Any, ...]] = field(default_factory=list)  # the fields EVENT of each
 
     def step(self, number: int) -> Step:
@@ -157,15 +161,23 @@ SELECT version, clock_timestamp() FROM runs_run WHERE id = $1 AND lease_epoch = 
 """
 
 
-def observe(held: Held) -> bool:
-    """Read the clock. True where somebody else wrote since: read the rows again. LeaseLost where it is not held."""
+def observe(held: Held, *, soon: bool) -> bool:
+    """What time is it, and must the rows be read again? LeaseLost where the run is seen to be held no longer.
+
+    `soon`: within a second of the last commit nobody is asked. Where somebody else has written since, the fence of
+    the next one misses.
+    """
     heard = time.monotonic()
+    passed = heard - held.heard
+    if soon and passed < CLOCK_HOLDS and not held.unsure:
+        held.now, held.heard = held.now + timedelta(seconds=passed), heard
+        return False
     found = rows.one(OBSERVE, [held.run.pk, held.run.lease_epoch, held.owner])
     if found is None:
         raise LeaseLost
     version, held.now = found
     held.heard = heard
-    return bool(version != held.run.version)
+    return held.unsure or bool(version != held.run.version)
 
 
 def change(held: Held, row: Row, **changes: Any) -> None:
@@ -242,7 +254,7 @@ def move_entry(held: Held, entry: LedgerEntry, state: EntryState, **fields: Any)
     _move(held, entry, ENTRY_MOVES, state, fields)
 
 
-def add(held: Held, row: Attempt | LedgerEntry) -> None:
+def add(held: Held, row: Attempt | LedgerEntry | Message) -> None:
     """Have `flush` insert a new row."""
     held.added.append(row)
 
@@ -256,13 +268,15 @@ def flush(held: Held) -> None:
     parts = [_fence(held), *(rows.add(row) for row in held.added)]
     parts += [rows.update(dirty.row, dirty.fields, dirty.stored) for dirty in held.dirty.values()]
     size = max(len(parts), len(held.events))
+    heard = time.monotonic()
     try:
         for start in range(0, size, MOST):
             events = held.events[start : start + MOST]
             last = [rows.insert(Event, EVENT, events)] if events else []
-            rows.execute(parts[start : start + MOST] + last, only=size <= MOST)
+            held.now = rows.execute(parts[start : start + MOST] + last, only=size <= MOST)
     except rows.Missed:
         raise Overtaken from None
+    held.heard = heard
     held.added.clear()
     held.dirty.clear()
     held.events.clear()
@@ -275,4 +289,6 @@ def _fence(held: Held) -> rows.Part:
     if run.lease_owner and run.lease_owner == held.owner:
         change(held, run, lease_expires_at=held.now + timedelta(seconds=settings.LEASE_SECONDS))
     dirty = held.dirty.pop(id(run))
-    return rows.update(run, dirty.fields, dirty.stored)
+    since = time.monotonic() - held.heard
+    latest = held.now + timedelta(seconds=since + CLOCK_SLACK)
+    return rows.until(latest, rows.update(run, dirty.fields, dirty.stored))

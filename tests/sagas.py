@@ -2,6 +2,7 @@
 
 import pytest
 
+from runs.engine import advance
 from runs.models import Run
 from runs.saga import Saga
 from tests.boxes import add_dns, cool, provision, warm
@@ -45,3 +46,10 @@ def expired(run: Run) -> Run:
     """Its lease has run out."""
     Run.objects.filter(pk=run.pk).update(lease_expires_at=run.created_at)
     return run
+
+
+def taken_over() -> None:
+    """Another worker carries the one run on, whose lease has run out; its heartbeat may renew it in between."""
+    run = Run.objects.get()
+    while not advance(expired(run).pk, "another worker"):
+        pass

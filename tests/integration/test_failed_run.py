@@ -87,7 +87,7 @@ def test_what_the_check_allowed_is_recorded_before_the_undo_is_sent(agent: str) 
 
     WORLD.script, WORLD.watch = {"mail": ["raises"]}, look
     approve_all(start(agent, "charge 1 40.00, then mail 1"))
-    assert seen == [["step.proposed", "step.approved", "step.sent", "sent"]]
+    assert seen == [["step.proposed", "step.sent", "sent"]]
 
 
 def test_the_person_gets_one_reply(agent: str) -> None:

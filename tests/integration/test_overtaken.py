@@ -4,6 +4,7 @@ import os
 import threading
 import time
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -173,6 +174,27 @@ def test_a_call_that_was_held_up_before_its_commit_is_recorded_anew_and_leaves_i
     assert (late, WORLD.calls) == ([], ["pack", "pack"])
     first, second = Attempt.objects.filter(step__run=run, step__number=2)
     assert (first.verdict, first.error_class, second.verdict) == ("unavailable", "NotSent", "performed")
+
+
+def test_what_was_decided_before_the_machine_slept_is_decided_anew(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its times would be of the past, and the call could be on the wire when others take it for settled."""
+    awake = time.monotonic
+    nap = 60.0  # seconds that our clock does not count
+    looks: list[datetime] = []
+
+    def sleep() -> None:
+        monkeypatch.setattr(time, "monotonic", lambda: awake() - nap)
+        looks.append(clock())
+
+    meanwhile[2] = sleep
+    advance(run.pk)
+    assert WORLD.calls == ["pack", "pack"]
+    (second,) = Attempt.objects.filter(
+        step__run=run, step__number=2
+    )  # the first intent of it was not recorded
+    assert (second.verdict, second.sent_at > looks[0]) == ("performed", True)
 
 
 def test_a_connection_that_breaks_before_the_commit_costs_no_outcome(run: Run) -> None:

@@ -12,7 +12,6 @@ from django.test import Client
 
 from runs import heartbeat, services
 from runs.access import Actor
-from runs.engine import advance
 from runs.errors import BadInput, ConfigurationError, LeaseLost, NotAllowed, SagaStopped, UndosFailed
 from runs.handover import ticket
 from runs.models import Attempt, Run
@@ -22,7 +21,7 @@ from tests import boxes
 from tests.boxes import add_dns, provision, world
 from tests.factories import PERSON, answer, make_agent, question, reply, until
 from tests.integration.pages import signed_in, words
-from tests.sagas import DONE, UNDONE, Unhealthy, died, expired, failing, three_steps
+from tests.sagas import DONE, UNDONE, Unhealthy, died, failing, taken_over, three_steps
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("boxes_world")]
 
@@ -70,7 +69,7 @@ def test_a_saga_that_was_taken_over_sends_nothing_more() -> None:
         Saga("provision box") as saga,
     ):
         saga.step("provision", provision, undo="deprovision", undo_args={"box": "$result.id"})
-        advance(expired(Run.objects.get()).pk, "another worker")
+        taken_over()
         saga.step("dns", add_dns, args={"box": "b"})
     assert world() == ["provision s", "deprovision box-s"]
 
@@ -78,14 +77,14 @@ def test_a_saga_that_was_taken_over_sends_nothing_more() -> None:
 def test_a_saga_that_was_taken_over_in_its_last_pause_is_not_committed() -> None:
     with pytest.raises(LeaseLost), Saga("provision box") as saga:
         saga.step("provision", provision, undo="deprovision", undo_args={"box": "$result.id"})
-        advance(expired(Run.objects.get()).pk, "another worker")
+        taken_over()
     assert world() == ["provision s", "deprovision box-s"]
 
 
 def test_a_step_that_returns_after_its_saga_was_taken_over_is_undone_after_all() -> None:
     def slow() -> dict[str, Any]:
         made = provision()
-        advance(expired(Run.objects.get()).pk, "another worker")
+        taken_over()
         return made
 
     with pytest.raises(LeaseLost), Saga("provision box") as saga:
@@ -100,7 +99,7 @@ def test_a_program_that_was_taken_over_and_fails_raises_its_own_error() -> None:
     error = Unhealthy()
     with pytest.raises(Unhealthy), Saga("provision box") as saga:
         saga.step("provision", provision, undo="deprovision", undo_args={"box": "$result.id"})
-        advance(expired(Run.objects.get()).pk, "another worker")
+        taken_over()
         raise error
     assert world() == ["provision s", "deprovision box-s"]
     assert isinstance(error.__cause__, UndosFailed)

@@ -377,14 +377,10 @@ def _send(core: Core, plan: Plan, state: State, step: StepView) -> Iterator[Move
     tool, number = tool_of(plan, step), step.number
     retention = tool.retention * TICK if tool.retention else None
     name = f"engine sends {number}"
-    allowed = _step(
-        name, state, number, {"state": StepState.APPROVED} if step.state is StepState.PROPOSED else {}
-    )
     sending = core.sending(step, NOW, SETTLE * TICK, retention)
     if tool.window:
         sending["closes_at"] = step.closes_at or NOW + tool.window * TICK
-    intent = _step(name, allowed.after, number, sending)
-    intent = _then(allowed, intent)._replace(sent=number)
+    intent = _step(name, state, number, sending)._replace(sent=number)
     for way in world.ways_of_a_call(tool, step.undoes is not None, state.keys[number - 1]):
         if (way.faults and not state.faults) or (way.key.theirs and not plan.late):
             continue
