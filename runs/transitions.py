@@ -51,7 +51,8 @@ FENCE = ("version", "lease_epoch", "lease_owner")
 
 @dataclass
 class Held:
-    """A run that this worker holds. `now` is the database's clock when what follows is decided, and `heard` is ours.
+    """A run that this worker holds. `now` is the database's clock when what follows is decided. Ours showed `heard`
+    before that, and `told` after it.
 
     `owner` is '' where it holds no lease, but has locked the row of a run that nobody holds.
     """
@@ -60,6 +61,7 @@ class Held:
     owner: str
     now: datetime
     heard: float = 0  # time.monotonic()
+    told: float = 0
     taken_from: str = ""  # who held it before, where it was taken over
     lease_ended: datetime | None = None  # when that lease expired
     unsure: bool = False  # what the rows say is not known: they must be read again
@@ -168,9 +170,9 @@ def observe(held: Held, *, soon: bool) -> bool:
     the next one misses.
     """
     heard = time.monotonic()
-    passed = heard - held.heard
+    passed = heard - held.told
     if soon and passed < CLOCK_HOLDS and not held.unsure:
-        held.now, held.heard = held.now + timedelta(seconds=passed), heard
+        held.now, held.heard, held.told = held.now + timedelta(seconds=passed), held.heard + passed, heard
         return False
     found = rows.one(OBSERVE, [held.run.pk, held.run.lease_epoch, held.owner])
     if found is None:
@@ -276,7 +278,7 @@ def flush(held: Held) -> None:
             held.now = rows.execute(parts[start : start + MOST] + last, only=size <= MOST)
     except rows.Missed:
         raise Overtaken from None
-    held.heard = heard
+    held.heard, held.told = heard, time.monotonic()
     held.added.clear()
     held.dirty.clear()
     held.events.clear()
