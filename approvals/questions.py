@@ -42,7 +42,7 @@ from runs.views.calls import (
     sentence_of,
     undo_words,
 )
-from runs.views.looks import ANSWERED, QUESTION_LOOKS, look_of_run, look_of_step
+from runs.views.looks import ANSWERED, QUESTION_LOOKS, look_of_escalation, look_of_run, look_of_step
 
 RESTS = (RunState.OPEN, RunState.WAITING, RunState.STUCK)
 AROUND = 6  # steps of the run shown before and after this one; the run's own page shows all
@@ -128,6 +128,7 @@ def word(rows: Rows, actor: Actor) -> QuestionPage:
         subject=run.subject,
         asked_at=step.asked_at,
         expires_at=step.expires_at,
+        escalation=look_of_escalation(step),
         is_open=is_open(step),
         step_look=look_of_step(step),
         digest=step.digest,

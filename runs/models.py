@@ -187,6 +187,10 @@ class StepQuerySet(models.QuerySet["Step"]):
         """The open questions: parked, and not answered."""
         return self.filter(state__in=PARKED, answer="", asked_at__isnull=False)
 
+    def expired(self) -> "StepQuerySet":
+        """Open questions that nobody answered in time, and that have not escalated yet; by the database's clock."""
+        return self.asking().filter(expires_at__lte=Now(), escalated_at=None)
+
 
 class Step(models.Model):
     """One tool call of a run; an undo is a step too, and names the step it undoes.
@@ -229,7 +233,9 @@ class Step(models.Model):
     asks = models.CharField(max_length=10, blank=True)  # confirm | outcome | undo
     asked = models.PositiveIntegerField(default=0)  # how many times
     asked_at = models.DateTimeField(null=True, blank=True)
-    expires_at = models.DateTimeField(null=True, blank=True)
+    expires_at = models.DateTimeField(null=True, blank=True)  # of an open question; time never answers it
+    escalated_at = models.DateTimeField(null=True, blank=True)
+    escalated_to = models.CharField(max_length=50, blank=True)  # outside the digest (runs/escalating.py)
     approver = models.CharField(max_length=50, blank=True)
     not_by = ListField(default=list, blank=True)  # four eyes: the names of those who may not answer
     # Of whom the approval of the call was asked: {approver, not_by}. It stays when the step asks something else.
@@ -259,6 +265,11 @@ class Step(models.Model):
             # Not by state, which every write changes: a row that no index must follow is updated in place.
             models.Index(
                 fields=["asked_at"], condition=Q(answer="", asked_at__isnull=False), name="open_questions"
+            ),
+            models.Index(
+                fields=["expires_at"],
+                condition=Q(expires_at__isnull=False, escalated_at=None),
+                name="questions_by_expiry",
             ),
             # For caps per day. Steps are sent about in the order of their rows, and a BRIN costs a step nothing.
             BrinIndex(fields=["sent_at"], autosummarize=True, name="sent_on_a_day"),

@@ -122,6 +122,8 @@ class Trace:
             case "question.answered":
                 kind = "approval" if data["answer"] in ("approve", "skip", "cancel_all") else "answer"
                 yield kind, _answered(data, event.actor)
+            case "step.escalated":
+                yield "note", f"nobody of {data['from']} answered in time: escalated to {data['to']}"
             case "step.looked_up":
                 said = LOOKED_UP.get(data["said"], data["said"])
                 detail = f" ({data['error']})" if data.get("error") else ""

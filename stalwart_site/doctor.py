@@ -245,16 +245,18 @@ def _stuck(now: datetime) -> Iterator[Finding]:
 def _questions(now: datetime) -> Iterator[Finding]:
     asked = Step.objects.filter(state__in=PARKED, answer="", asked_at__isnull=False).order_by("asked_at")
     unknown = asked.filter(state=StepState.UNKNOWN)
-    overdue = asked.filter(expires_at__lt=now)
+    escalated = asked.filter(escalated_at__isnull=False)
+    forgotten = asked.filter(expires_at__lt=now - SLOW, escalated_at=None)
     for rows, what, do in (
         (unknown, "unknown outcome(s)", "`stalwart lookup`, or the console: Needs you"),
-        (overdue, "question(s) past their time", "answer them in the console: Needs you"),
+        (escalated, "question(s) that nobody answered in time", "answer them in the console: Needs you"),
+        (forgotten, "question(s) past their time that have not escalated", "is a `stalwart sweep` running?"),
     ):
         first = rows.first()
         if first and first.asked_at:
             text = f"{rows.count()} {what}, the oldest asked {_ago(now - first.asked_at)} ago"
             yield Finding(WARN, "questions", text, do)
-    if not unknown and not overdue:
+    if not unknown and not escalated and not forgotten:
         yield Finding(OK, "questions", f"{asked.count()} open, none past its time")
 
 

@@ -204,6 +204,8 @@ def question(
         already_done=_done(steps, spec) if spec else [],
         answers=ANSWERS[row.asks],
         expires_at=row.expires_at,
+        escalated_at=row.escalated_at,
+        escalated_to=row.escalated_to or None,
         answer=row.answer or None,
         answered_by=row.answered_by or None,
         lookup=lookup,

@@ -14,6 +14,7 @@ from django.utils import timezone
 from runs import queue, services, workers
 from runs.demo import make_logins
 from runs.engine import advance
+from runs.escalating import escalate_expired
 from runs.models import Run, Step, Worker
 from stalwart_site.doctor import BAD, OK, WARN, Finding, examine_database, examine_settings
 from tests.factories import AGENT, approve_all, question, start
@@ -125,10 +126,12 @@ def test_a_run_that_could_move_and_that_nothing_moves_is_stuck(
 def test_a_question_that_waits_for_people_is_not_stuck_but_told(agent: str) -> None:
     WORLD.script = {"tag": ["times out after"], "find": ["cannot say"]}
     run = approve_all(start(agent, "tag 1"))
-    Step.objects.update(asked_at=timezone.now() - LONG_AGO, expires_at=timezone.now() - timedelta(seconds=1))
+    Step.objects.update(asked_at=timezone.now() - LONG_AGO, expires_at=timezone.now() - LONG_AGO)
     said = of("questions")
     assert "1 unknown outcome(s), the oldest asked 5 min ago: `stalwart lookup`" in said
-    assert "1 question(s) past their time" in said
+    assert "1 question(s) past their time that have not escalated" in said
+    assert escalate_expired() == 1
+    assert "1 question(s) that nobody answered in time" in of("questions")
     assert (of("work"), question(run).state) == ("", "unknown")
 
 
