@@ -13,6 +13,7 @@ class AnswerHistory(History):
     run_lookup = "step__run__in"
     list_display = ("id", "step", "answer", "by", "reason", "asked_at", "at")
     list_select_related = ("step",)
+    exclude = ("data",)  # of what happened: values that its tool may hide
 
 
 @admin.register(Claim)

@@ -27,7 +27,6 @@ from runs.tools.reconciling import Reconcile
 from runs.tools.registry import ATTRIBUTE, Tool, build, parse_says, parse_undo
 from runs.yamlfile import Strict, YamlFile
 
-
 NEVER = "never"
 EXPIRES = rf"^({NEVER}|{windows.DURATION.pattern})$"
 
