@@ -17,6 +17,7 @@ from django.db.models import F, Q
 from django.db.models.functions import Now
 
 from runs.fields import ListField, ObjectField
+from runs.notable import KIND_OF
 from runs.states import PARKED, RUN_BACKWARD, RUN_ENDS, RUN_FORWARD, EntryState, RunState, StepState
 
 
@@ -346,10 +347,27 @@ class Event(models.Model):
         ]
         triggers: ClassVar = [
             pgtrigger.Protect(name="append_only", operation=pgtrigger.Update | pgtrigger.Delete),
+            # The outbox. The condition is looked at for each line, and costs a step nothing that can be measured.
+            pgtrigger.Trigger(
+                name="notable",
+                when=pgtrigger.After,
+                operation=pgtrigger.Insert,
+                condition=pgtrigger.Q(new__kind__in=sorted(KIND_OF)),
+                func="INSERT INTO runs_notice (event_id) VALUES (NEW.id); RETURN NULL;",
+            ),
         ]
 
     def __str__(self) -> str:
         return f"{self.kind} at {self.at}"
+
+
+class Notice(models.Model):
+    """The outbox: a line of the record that others are to be told of, until it is known whom (approvals/notices.py)."""
+
+    event = models.OneToOneField(Event, models.PROTECT, primary_key=True, related_name="notice")
+
+    def __str__(self) -> str:
+        return f"notice of {self.event_id}"
 
 
 class Token(models.Model):

@@ -10,6 +10,7 @@ from django.test import Client
 from django.urls import reverse
 
 from runs import services, tokens
+from runs.engine import advance
 from runs.errors import ConfigurationError
 from runs.handover import ticket
 from runs.journal import lines
@@ -18,7 +19,7 @@ from runs.redaction import REDACTED
 from runs.tools import tool
 from runs.trace import Trace
 from stalwart_site.carrying import question_json, question_lines
-from tests.factories import AGENT, advance, answer, make_agent, question, reply
+from tests.factories import AGENT, answer, make_agent, question, reply
 from tests.integration.api.caller import Caller
 from tests.integration.pages import html, signed_in, words
 from tests.vault import IBAN, PIN
@@ -75,9 +76,9 @@ PAGES: dict[str, Callable[[Run], str]] = {
     "the handovers": lambda run: "/handovers/",
     "the dashboard": lambda run: "/dashboard/",
     "the first step": lambda run: f"/admin/runs/step/{run.steps.order_by('number')[0].pk}/change/",
-    "the undo": lambda run: f"/admin/runs/step/{run.steps.order_by('number').last().pk}/change/",
+    "the undo": lambda run: f"/admin/runs/step/{run.steps.order_by('-number')[0].pk}/change/",
     "the attempts": lambda run: (
-        f"/admin/runs/attempt/{run.steps.order_by('number')[0].attempts.first().pk}/change/"
+        f"/admin/runs/attempt/{run.steps.order_by('number')[0].attempts.get().pk}/change/"
     ),
     "the entry": lambda run: (
         f"/admin/runs/ledgerentry/{LedgerEntry.objects.order_by('first_sent_at')[0].pk}/change/"
