@@ -12,6 +12,7 @@ A webhook that answers 410 wants no more, and is disabled (Standard Webhooks).
 import json
 import logging
 import threading
+import uuid
 from dataclasses import dataclass
 from datetime import timedelta
 from http import HTTPStatus
@@ -22,12 +23,15 @@ from django.core.mail import EmailMessage
 from django.db import close_old_connections
 from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Now
+from django.urls import reverse
 
 from approvals import posting, webhooks
-from approvals.models import Delivery
-from approvals.notices import hand_out
+from approvals.models import Delivery, Webhook
+from approvals.notices import body_of, hand_out
 from runs import outcomes
+from runs.errors import Conflict
 from runs.notable import KINDS
+from runs.transitions import clock
 
 log = logging.getLogger(__name__)
 CLAIMED_FOR = timedelta(seconds=60)  # longer than a try may take
@@ -122,6 +126,18 @@ def _write_down(message: Delivery, came: Came) -> None:
     mine.filter(tries=message.tries).update(due_at=due, **said)
     same = Q(webhook=message.webhook) if message.webhook else Q(user=message.user)
     Delivery.objects.filter(same, state="waiting", due_at__lt=due).update(due_at=due)
+
+
+def send_test(webhook: Webhook) -> Delivery:
+    """Send a message that says nothing, now; what came of it is in its row. Raises Conflict where it is disabled."""
+    if webhook.disabled_at:
+        raise Conflict("It is disabled: enable it first.")
+    data = {"text": "A test message: nothing happened.", "url": f"{settings.SITE_URL}{reverse('webhooks')}"}
+    body = body_of("test", clock().isoformat(), data)
+    made = Delivery.objects.create(message=f"msg_{uuid.uuid4().hex}", kind="test", body=body, webhook=webhook)
+    deliver(made.pk)
+    made.refresh_from_db()
+    return made
 
 
 def deliver_forever(stop: threading.Event) -> None:

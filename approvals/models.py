@@ -153,6 +153,7 @@ class Delivery(models.Model):
         ]
         indexes: ClassVar = [
             models.Index(fields=["due_at"], condition=Q(state="waiting"), name="messages_due"),
+            models.Index(fields=["webhook", "-id"], name="messages_of_a_webhook"),
         ]
 
     def __str__(self) -> str:

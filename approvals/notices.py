@@ -37,8 +37,9 @@ def hand_out() -> int:
         notices = list(_oldest())
         if notices:
             hooks, choices = list(Webhook.objects.filter(disabled_at=None)), list(_choices())
+            events = [_as_it_was(notice.event) for notice in notices]
             Delivery.objects.bulk_create(
-                message for notice in notices for message in _messages(notice.event, hooks, choices)
+                message for event in events for message in _messages(event, hooks, choices)
             )
             Notice.objects.filter(pk__in=[notice.pk for notice in notices]).delete()
     return len(notices)
@@ -49,6 +50,15 @@ def _oldest() -> "Iterator[Notice]":
     return rows.select_related("event__run__thread", "event__step__undoes", "event__step__run__thread")[
         :BATCH
     ].iterator()
+
+
+def _as_it_was(event: Event) -> Event:
+    """A question is told as it was asked, whatever its step has become since."""
+    if event.step:
+        event.step.asks = event.data.get("kind", event.step.asks)
+        event.step.approver = event.data.get("approver", event.step.approver)
+        event.step.not_by = event.data.get("not_by", event.step.not_by)
+    return event
 
 
 def _choices() -> Iterator[MailChoice]:
@@ -114,8 +124,8 @@ def _of_run(event: Event) -> dict[str, Any]:
 
 def _of_question(event: Event, step: Step) -> dict[str, Any]:
     """`kind` is confirm, outcome or undo; `for` the role that answers, or that it was escalated to."""
-    to = event.data.get("to") or event.data.get("approver") or step.approver
-    return {"step": step.number, "question": step.pk, "kind": event.data.get("kind") or step.asks, "for": to}
+    to = event.data.get("to", step.approver)
+    return {"step": step.number, "question": step.pk, "kind": step.asks, "for": to}
 
 
 def _text(event: Event, kind: str) -> str:

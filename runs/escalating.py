@@ -32,6 +32,6 @@ def _escalate(step: Step) -> bool:
     if not due.update(escalated_at=Now(), escalated_to=to):
         return False
     Run.objects.filter(pk=step.run_id).update(version=F("version") + 1)  # for those who wait for news of it
-    said = {"from": step.approver, "to": to}
+    said = {"kind": step.asks, "approver": step.approver, "not_by": step.not_by, "to": to}
     Event.objects.create(run_id=step.run_id, step=step, kind="step.escalated", actor=SWEEP, data=said)
     return True

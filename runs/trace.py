@@ -124,7 +124,7 @@ class Trace:
                 kind = "approval" if data["answer"] in ("approve", "skip", "cancel_all") else "answer"
                 yield kind, _answered(data, event.actor)
             case "step.escalated":
-                yield "note", f"nobody of {data['from']} answered in time: escalated to {data['to']}"
+                yield "note", f"nobody answered in time ({data['approver']}): escalated to {data['to']}"
             case "step.looked_up":
                 said = LOOKED_UP.get(data["said"], data["said"])
                 detail = f" ({data['error']})" if data.get("error") else ""

@@ -3,6 +3,7 @@
 import threading
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.db import connection
@@ -31,7 +32,7 @@ def let_expire(run: Run) -> Step:
     return question(run)
 
 
-def escalations(run: Run) -> list[tuple[str, dict[str, str]]]:
+def escalations(run: Run) -> list[tuple[str, dict[str, Any]]]:
     return list(run.events.filter(kind="step.escalated").values_list("actor", "data"))
 
 
@@ -44,7 +45,9 @@ def test_a_question_escalates_once_to_the_next_role_and_is_not_answered(agent: s
     assert (step.state, step.answer, step.escalated_to) == ("needs_approval", "", "lead")
     assert step.escalated_at is not None
     assert (step.digest, step.approver) == (before.digest, "support")
-    assert escalations(run) == [("sweep", {"from": "support", "to": "lead"})]
+    assert escalations(run) == [
+        ("sweep", {"kind": "confirm", "approver": "support", "not_by": [], "to": "lead"})
+    ]
     assert advance(run.pk)  # and the engine goes nowhere by it
     run.refresh_from_db()
     assert (run.state, WORLD.calls) == ("waiting", [])
@@ -132,7 +135,7 @@ def test_the_list_the_page_and_the_trace_say_so(agent: str) -> None:
     assert "escalated to lead" in words(ana.get(reverse("needs-you")))
     assert "escalated to lead" in words(ana.get(reverse("question", args=[step.pk])))
     assert "not answered in time: escalated to lead" in words(ana.get(reverse("run", args=[run.pk])))
-    said = "nobody of support answered in time: escalated to lead"
+    said = "nobody answered in time (support): escalated to lead"
     assert said in [line.text for line in Trace(run).lines()]
     assert "Recorded" in words(ana.get(send(ana, step, "approve")["Location"]))
 

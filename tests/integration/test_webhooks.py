@@ -1,6 +1,7 @@
 """Other programs are told: one message for each event, signed, at least once, and never of what did not happen."""
 
 import base64
+import socket
 import threading
 from collections.abc import Iterator
 from datetime import timedelta
@@ -372,14 +373,14 @@ def test_a_name_that_leads_to_a_private_address_is_a_try_that_failed(
 
 def test_the_connection_is_made_to_the_address_that_was_looked_at(receiver: Receiver) -> None:
     asked: list[str] = []
-    look_up = posting.socket.getaddrinfo
+    look_up = socket.getaddrinfo
 
     def once(host: str, *args: Any, **more: Any) -> Any:
         asked.append(host)
         return look_up(host, *args, **more)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(posting.socket, "getaddrinfo", once)
+        patch.setattr(socket, "getaddrinfo", once)
         assert posting.post(receiver.url, "{}", {}) == 204
     assert asked[0] == "localhost" and set(asked[1:]) <= {"127.0.0.1"}
     assert receiver.posts[0][0]["host"] == receiver.url.removeprefix("http://")
