@@ -34,7 +34,6 @@ from runs.notable import KINDS
 from runs.transitions import clock
 
 log = logging.getLogger(__name__)
-CLAIMED_FOR = timedelta(seconds=60)  # longer than a try may take
 LONGEST = timedelta(hours=6)  # between two tries
 ROUND = 50  # messages
 
@@ -67,7 +66,8 @@ def _due() -> "QuerySet[Delivery]":
 
 def deliver(pk: int) -> bool:
     """Try one message, if it is due and nobody else is at it; whether it got there."""
-    claimed = {"due_at": Now() + CLAIMED_FOR, "tried_at": Now(), "tries": F("tries") + 1}
+    until = Now() + timedelta(seconds=settings.DELIVERY_CLAIM_SECONDS)
+    claimed = {"due_at": until, "tried_at": Now(), "tries": F("tries") + 1}
     if not _due().filter(pk=pk).update(**claimed):
         return False
     message = Delivery.objects.select_related("webhook", "user").get(pk=pk)

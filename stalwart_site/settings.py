@@ -241,6 +241,7 @@ SITE_URL = (
 DELIVERY_TRIES = 12
 DELIVERY_RETRY_SECONDS = _seconds("STALWART_DELIVERY_RETRY_SECONDS", 30)  # doubles each time, up to 6 hours
 DELIVERY_TIMEOUT_SECONDS = 10
+DELIVERY_CLAIM_SECONDS = _seconds("STALWART_DELIVERY_CLAIM_SECONDS", 60)  # longer than a try may take
 # Messages leave for addresses of the public network alone, and by TLS; a practice machine sends anywhere.
 WEBHOOKS_PRIVATE = FAULTS_ALLOWED or _flag("STALWART_WEBHOOKS_PRIVATE")
 WEBHOOKS_PLAIN = FAULTS_ALLOWED

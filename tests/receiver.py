@@ -5,7 +5,7 @@ import hashlib
 import hmac
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -19,6 +19,9 @@ class Receiver:
     url: str = ""
     answers: list[int] = field(default_factory=list)
     posts: list[tuple[dict[str, str], str]] = field(default_factory=list)
+    then: Callable[[], object] | None = (
+        None  # is called once, when a message is there and before it is answered
+    )
 
     @property
     def told(self) -> list[dict[str, Any]]:
@@ -49,6 +52,9 @@ def receiving() -> Iterator[Receiver]:
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["content-length"])).decode()
             receiver.posts.append(({name.lower(): value for name, value in self.headers.items()}, body))
+            then, receiver.then = receiver.then, None
+            if then:
+                then()
             self.send_response(receiver.answers.pop(0) if receiver.answers else 204)
             self.send_header("location", f"{receiver.url}/elsewhere")
             self.end_headers()
