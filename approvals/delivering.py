@@ -144,8 +144,8 @@ def deliver_forever(stop: threading.Event) -> None:
     """Hand out and deliver every STALWART_SWEEP_SECONDS until told to stop. Whatever goes wrong is tried again."""
     while not stop.is_set():
         try:
-            hand_out()
-            deliver_due()
+            if hand_out() + deliver_due():
+                continue  # there may be more
         except Exception:  # beside the sweep, which must go on
             log.exception("Messages could not be delivered, and are tried again")
             close_old_connections()

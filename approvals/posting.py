@@ -6,6 +6,7 @@ services are refused unless STALWART_WEBHOOKS_PRIVATE=1. No redirect is followed
 and what the other side answers is not read, but for its status.
 """
 
+import functools
 import ipaddress
 import socket
 import ssl
@@ -28,14 +29,18 @@ def post(url: str, body: str, headers: dict[str, str]) -> int:
     there = target.copy_with(host=address)
     named = headers | {"host": target.netloc.decode()}
     with (
-        httpx.Client(
-            timeout=settings.DELIVERY_TIMEOUT_SECONDS, trust_env=False, verify=ssl.create_default_context()
-        ) as client,
+        httpx.Client(timeout=settings.DELIVERY_TIMEOUT_SECONDS, trust_env=False, verify=_trusted()) as client,
         client.stream(
             "POST", there, content=body.encode(), headers=named, extensions={"sni_hostname": target.host}
         ) as response,
     ):
         return response.status_code
+
+
+@functools.cache
+def _trusted() -> ssl.SSLContext:
+    """The certificates that this machine trusts, or those of SSL_CERT_FILE."""
+    return ssl.create_default_context()
 
 
 def address_of(host: str, port: int) -> str:
