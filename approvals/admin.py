@@ -2,7 +2,7 @@
 
 from django.contrib import admin
 
-from approvals.models import Answer, Claim, Note
+from approvals.models import Answer, Claim, Delivery, MailChoice, Note, Webhook
 from runs.admin import History
 
 
@@ -13,6 +13,7 @@ class AnswerHistory(History):
     run_lookup = "step__run__in"
     list_display = ("id", "step", "answer", "by", "reason", "asked_at", "at")
     list_select_related = ("step",)
+    exclude = ("data",)  # of what happened: values that its tool may hide
 
 
 @admin.register(Claim)
@@ -29,3 +30,29 @@ class NoteHistory(History):
 
     list_display = ("id", "run", "by", "text", "at")
     list_select_related = ("run",)
+
+
+@admin.register(Webhook)
+class WebhookHistory(History):
+    """Which programs are told; the page Webhooks of the settings changes them."""
+
+    run_lookup = ""
+    list_display = ("id", "url", "agent", "created_by", "created_at", "disabled_at", "disabled_because")
+
+
+@admin.register(MailChoice)
+class MailChoiceHistory(History):
+    """Who wants mail; everybody chooses for themselves."""
+
+    run_lookup = ""
+    list_display = ("id", "user", "kinds", "only_mine")
+    list_select_related = ("user",)
+
+
+@admin.register(Delivery)
+class DeliveryHistory(History):
+    """What was sent to whom, or is to be."""
+
+    run_lookup = ""
+    list_display = ("id", "message", "kind", "webhook", "user", "state", "tries", "status", "due_at")
+    list_select_related = ("webhook", "user")

@@ -8,7 +8,7 @@ from rest_framework.response import Response
 
 from approvals import models, services
 from runs import services as run_services
-from runs.access import may_see_agent
+from runs.access import may_answer, may_see_agent
 from runs.api import shapes, showing
 from runs.api.auth import actor_of
 from runs.api.endpoint import Endpoint, answers, sees, sent
@@ -57,7 +57,7 @@ class Questions(Endpoint):
 def _steps_of(runs: set[int]) -> dict[int, list[Step]]:
     """The steps of these runs, by number, in one query."""
     steps: dict[int, list[Step]] = {run: [] for run in runs}
-    for step in Step.objects.filter(run__in=runs).select_related("entry").order_by("number"):
+    for step in Step.objects.filter(run__in=runs).select_related("entry", "undoes").order_by("number"):
         steps[step.run_id].append(step)
     return steps
 
@@ -75,12 +75,14 @@ class OneQuestion(Endpoint):
     )
     def get(self, request: Request, step: int) -> Response:
         """Read a question, also after it was answered."""
-        return sent(_shown(question_of(request, step)))
+        return sent(_shown(request, question_of(request, step)))
 
 
-def _shown(step: Step) -> shapes.Question:
-    look = showing.last_looks([step]).get(step.pk)
-    return showing.question(step, _steps_of({step.run_id})[step.run_id], look)
+def _shown(request: Request, step: Step) -> shapes.Question:
+    """Whoever may answer it sees all that they would answer for."""
+    look, actor = showing.last_looks([step]).get(step.pk), actor_of(request)
+    reveal = showing.is_open(step) and may_answer(actor, step)
+    return showing.question(step, _steps_of({step.run_id})[step.run_id], look, reveal=reveal)
 
 
 class LookUp(Endpoint):
@@ -100,7 +102,7 @@ class LookUp(Endpoint):
         question_of(request, step)
         read_body(shapes.Nothing, request)
         run_services.look_up(actor_of(request), step)
-        return sent(_shown(question_of(request, step)), 202)
+        return sent(_shown(request, question_of(request, step)), 202)
 
 
 class Answers(Endpoint):

@@ -1,5 +1,6 @@
-"""The people's own rows: what they answered, and what they did with the runs that were handed to them."""
+"""The people's own rows: what they answered, what they did with the runs that were handed to them, and who is told."""
 
+import uuid
 from typing import ClassVar
 
 import pgtrigger
@@ -8,6 +9,7 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
+from runs.fields import ListField
 from runs.models import Run, Step
 
 
@@ -84,3 +86,75 @@ class Note(models.Model):
 
     def __str__(self) -> str:
         return f"{self.by}: {self.text[:60]}"
+
+
+class Webhook(models.Model):
+    """An address of another program that is told. Its secret is not here: it is made from the key of this installation,
+    `uid` and `generation` (approvals/webhooks.py)."""
+
+    uid = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
+    url = models.URLField(max_length=500, unique=True)
+    kinds = ListField(default=list)  # of runs/notable.py
+    agent = models.CharField(max_length=100, blank=True)  # of this agent alone
+    generation = models.PositiveIntegerField(default=1)
+    rotated_at = models.DateTimeField(null=True, blank=True)
+    disabled_at = models.DateTimeField(null=True, blank=True)
+    disabled_because = models.CharField(max_length=200, blank=True)
+    created_at = models.DateTimeField(db_default=Now())
+    created_by = models.CharField(max_length=200, blank=True)
+
+    def __str__(self) -> str:
+        return self.url
+
+
+class MailChoice(models.Model):
+    """Of what a person wants mail; without a row, of nothing."""
+
+    user = models.OneToOneField(settings.AUTH_USER_MODEL, models.CASCADE, related_name="mail_choice")
+    kinds = ListField(default=list, blank=True)  # of runs/notable.py
+    only_mine = models.BooleanField(default=True)  # of questions: those that they may answer
+
+    def __str__(self) -> str:
+        return f"mail to {self.user_id}"
+
+
+class Delivery(models.Model):
+    """One message to one program, or one person. It is tried until it got there, or is given up.
+
+    `message` is its id, the same at every try, so that who hears of it twice can tell.
+    """
+
+    message = models.CharField(max_length=50)
+    kind = models.CharField(max_length=30)
+    body = models.TextField()  # canonical JSON, without values that are not shown
+    webhook = models.ForeignKey(Webhook, models.CASCADE, null=True, blank=True, related_name="deliveries")
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.CASCADE, null=True, blank=True, related_name="+"
+    )
+    state = models.CharField(
+        max_length=10, choices=[(s, s) for s in ("waiting", "sent", "dead")], default="waiting"
+    )
+    tries = models.PositiveIntegerField(default=0)
+    due_at = models.DateTimeField(db_default=Now())
+    tried_at = models.DateTimeField(null=True, blank=True)
+    status = models.PositiveIntegerField(null=True, blank=True)  # of the last HTTP response
+    error = models.CharField(max_length=300, blank=True)
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints: ClassVar = [
+            # One event is one message to each, however often it is handed out.
+            models.UniqueConstraint(fields=["webhook", "message"], name="one_message_to_a_webhook"),
+            models.UniqueConstraint(fields=["user", "message"], name="one_message_to_a_person"),
+            models.CheckConstraint(
+                condition=Q(webhook=None, user__isnull=False) | Q(webhook__isnull=False, user=None),
+                name="message_to_one",
+            ),
+        ]
+        indexes: ClassVar = [
+            models.Index(fields=["due_at"], condition=Q(state="waiting"), name="messages_due"),
+            models.Index(fields=["webhook", "-id"], name="messages_of_a_webhook"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.message} ({self.state})"

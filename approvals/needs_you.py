@@ -11,7 +11,7 @@ from runs.agentfile import AgentSpec, spec_of
 from runs.models import Step
 from runs.parking import says_irreversible
 from runs.views.calls import sentence_of
-from runs.views.looks import QUESTION_LOOKS, Look
+from runs.views.looks import QUESTION_LOOKS, Look, look_of_escalation
 
 PAGE = 50
 OVERLAP = timedelta(seconds=5)  # a question becomes visible this long after its own time, at the most
@@ -55,6 +55,7 @@ class Row:
     asked_at: datetime | None
     is_overdue: bool
     approver: str
+    escalation: Look | None  # nobody answered in time
 
 
 @dataclass(frozen=True)
@@ -135,6 +136,7 @@ def _row(step: Step, spec: AgentSpec, now: datetime) -> Row:
         asked_at=step.asked_at,
         is_overdue=bool(step.expires_at and step.expires_at < now),
         approver=step.approver,
+        escalation=look_of_escalation(step),
     )
 
 

@@ -147,6 +147,7 @@ class QuestionPage:
     subject: str
     asked_at: datetime | None
     expires_at: datetime | None
+    escalation: Look | None  # nobody answered in time
     is_open: bool
     step_look: Look
     digest: str

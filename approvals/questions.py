@@ -23,6 +23,7 @@ from approvals.question_page import (
     QuestionPage,
     Try,
 )
+from runs import redaction
 from runs.access import Actor, asked_for, may_answer
 from runs.agentfile import AgentSpec, spec_of
 from runs.errors import NotFound
@@ -42,7 +43,7 @@ from runs.views.calls import (
     sentence_of,
     undo_words,
 )
-from runs.views.looks import ANSWERED, QUESTION_LOOKS, look_of_run, look_of_step
+from runs.views.looks import ANSWERED, QUESTION_LOOKS, look_of_escalation, look_of_run, look_of_step
 
 RESTS = (RunState.OPEN, RunState.WAITING, RunState.STUCK)
 AROUND = 6  # steps of the run shown before and after this one; the run's own page shows all
@@ -67,7 +68,7 @@ def read(step_id: int) -> Rows:
     step = Step.objects.select_related("run__thread", "entry", "undoes").filter(pk=step_id).first()
     if step is None or not step.asks:
         raise NotFound("There is no such question.")
-    steps = list(Step.objects.filter(run=step.run_id).select_related("entry").order_by("number"))
+    steps = list(Step.objects.filter(run=step.run_id).select_related("entry", "undoes").order_by("number"))
     turn = Message.objects.filter(run=step.run_id, role="user").first()
     answer = Answer.objects.filter(step=step_id, digest=step.digest).first()
     attempts = [] if step.asks == "confirm" else list(Attempt.objects.filter(step=step_id).order_by("number"))
@@ -89,22 +90,23 @@ def word(rows: Rows, actor: Actor) -> QuestionPage:
     step, spec = rows.step, spec_of(rows.step.run.thread.agent)
     run, thread = step.run, step.run.thread
     answered = step.state in PARKED and bool(step.answer)
-    plan, hidden = _plan(rows, spec)
+    plan, hidden = _plan(rows, spec, actor)
+    reveal, args = _reveals(step, actor), redaction.args_of(step, spec, reveal=_reveals(step, actor))
     return QuestionPage(
         step_id=step.pk,
         number=step.number,
         kind=step.asks,
         look=QUESTION_LOOKS[step.asks],
-        title=sentence_of(step, spec) if step.asks == "confirm" else step.question,
-        lead=sentence_of(step.undoes or step, spec),
+        title=sentence_of(step, spec, reveal=reveal) if step.asks == "confirm" else step.question,
+        lead=sentence_of(step.undoes or step, spec, reveal=reveal),
         tool=step.tool,
-        arguments=arguments_of(step.args, spec.catalogue.get(step.tool)),
-        exact=exact_json({"tool": step.tool, "args": in_order(step.args, spec.catalogue.get(step.tool))}),
+        arguments=arguments_of(args, spec.catalogue.get(step.tool)),
+        exact=exact_json({"tool": step.tool, "args": in_order(args, spec.catalogue.get(step.tool))}),
         warnings=tuple(step.warnings),
         plan=plan,
         plan_hidden=hidden,
         left=_left(rows, spec),
-        undo=_undo_of_this(step, spec),
+        undo=_undo_of_this(step, spec, reveal=reveal),
         evidence=tuple(_evidence(rows, spec)),
         choices=choices_of(step, rows.steps, spec),
         tries=tuple(_try(attempt) for attempt in rows.attempts),
@@ -128,6 +130,7 @@ def word(rows: Rows, actor: Actor) -> QuestionPage:
         subject=run.subject,
         asked_at=step.asked_at,
         expires_at=step.expires_at,
+        escalation=look_of_escalation(step),
         is_open=is_open(step),
         step_look=look_of_step(step),
         digest=step.digest,
@@ -139,6 +142,11 @@ def word(rows: Rows, actor: Actor) -> QuestionPage:
     )
 
 
+def _reveals(step: Step, actor: Actor) -> bool:
+    """Whoever may answer sees exactly what they answer for, values included that nobody else is shown."""
+    return is_open(step) and may_answer(actor, step)
+
+
 def is_open(step: Step) -> bool:
     """Whether this question still waits for an answer."""
     return step.state in PARKED and not step.answer
@@ -147,22 +155,24 @@ def is_open(step: Step) -> bool:
 # --- The run, and what would be left -----------------------------------------------------------------
 
 
-def _plan(rows: Rows, spec: AgentSpec) -> tuple[tuple[PlanRow, ...], int]:
+def _plan(rows: Rows, spec: AgentSpec, actor: Actor) -> tuple[tuple[PlanRow, ...], int]:
     """This step and those around it; and how many further ones the run has."""
+    asked = {rows.step.number, *rows.step.covers} if _reveals(rows.step, actor) else set()
     this = rows.step.undoes_id or rows.step.pk
     forward = [step for step in rows.steps if step.undoes_id is None]
     at = next((index for index, step in enumerate(forward) if step.pk == this), 0)
     shown = forward[max(0, at - AROUND) : at + AROUND + 1]
-    return tuple(_row(step, spec, rows.step) for step in shown), len(forward) - len(shown)
+    found = tuple(_row(step, spec, rows.step, reveal=step.number in asked) for step in shown)
+    return found, len(forward) - len(shown)
 
 
-def _row(step: Step, spec: AgentSpec, this: Step) -> PlanRow:
+def _row(step: Step, spec: AgentSpec, this: Step, *, reveal: bool = False) -> PlanRow:
     tool = spec.catalogue.get(step.tool)
     writes = tool is None or tool.writes
-    undo = undo_words(step, spec) if writes and not _is_over(step) else None
+    undo = undo_words(step, spec, reveal=reveal) if writes and not _is_over(step) else None
     return PlanRow(
         number=step.number,
-        sentence=sentence_of(step, spec),
+        sentence=sentence_of(step, spec, reveal=reveal),
         look=look_of_step(step),
         at=step.ended_at if step.state in STEP_ENDS else None,
         detail=_detail(step, spec, undo, writes),
@@ -212,9 +222,13 @@ def _in_effect(rows: Rows, spec: AgentSpec) -> tuple[PlanRow, ...]:
     return tuple(_row(step, spec, rows.step) for step in sorted(left, key=lambda step: -step.number))
 
 
-def _undo_of_this(step: Step, spec: AgentSpec) -> UndoWords | None:
+def _undo_of_this(step: Step, spec: AgentSpec, *, reveal: bool) -> UndoWords | None:
     tool = spec.catalogue.get(step.tool)
-    return undo_words(step, spec) if step.undoes_id is None and (tool is None or tool.writes) else None
+    return (
+        undo_words(step, spec, reveal=reveal)
+        if step.undoes_id is None and (tool is None or tool.writes)
+        else None
+    )
 
 
 def _result_fields(step: Step, spec: AgentSpec) -> tuple[str, ...]:
@@ -262,7 +276,7 @@ def _evidence(rows: Rows, spec: AgentSpec) -> Iterable[Evidence]:
     for step in rows.steps:
         tool = spec.catalogue.get(step.tool)
         if tool and not tool.writes and step.state == StepState.PERFORMED and step.number < rows.step.number:
-            said = result_text(step, spec) or exact_json(step.entry.result if step.entry else None)
+            said = result_text(step, spec) or exact_json(redaction.result_of(step, spec))
             yield Evidence(step.tool, said, "looked up", step.ended_at)
 
 

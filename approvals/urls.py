@@ -1,8 +1,8 @@
-"""The addresses of questions and handovers."""
+"""The addresses of questions and handovers, of the dashboard and the settings."""
 
 from django.urls import path
 
-from approvals import dashboard_views, handover_views, views
+from approvals import dashboard_views, handover_views, settings_views, views
 
 urlpatterns = [
     path("", views.needs_you_page, name="needs-you"),
@@ -13,5 +13,8 @@ urlpatterns = [
     path("questions/<int:step_id>/run/", views.question_run, name="question-run"),
     path("handovers/", handover_views.handover_list, name="handovers"),
     path("handovers/<int:run_id>/", handover_views.handover_page, name="handover"),
+    path("settings/", settings_views.settings_page, name="settings"),
+    path("settings/webhooks/", settings_views.webhook_list, name="webhooks"),
+    path("settings/webhooks/<int:number>/", settings_views.webhook_page, name="webhook"),
     path("dashboard/", dashboard_views.dashboard_page, name="dashboard"),
 ]

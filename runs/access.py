@@ -4,7 +4,7 @@
 | --- | --- |
 | support | see everything of the console, answer confirmations, take care of handovers |
 | lead | what support may, and the confirmations that need a lead |
-| operator | settle unknown outcomes and stuck undos, cancel, undo and resume runs, take care of handovers |
+| operator | settle unknown outcomes and stuck undos, cancel, undo and resume runs, take care of handovers, webhooks |
 | admin | Django admin, and what an operator may |
 
 A token has one scope: `agent` starts runs and proposes calls, `approver` answers as its person, `operator`
@@ -98,6 +98,11 @@ def asked_for(actor: Actor, step: Step) -> bool:
 def may_operate(actor: Actor) -> bool:
     """Cancel, undo and resume runs."""
     return actor.scope in ("person", "operator") and "operator" in actor.roles
+
+
+def may_set_webhooks(actor: Actor) -> bool:
+    """Say which programs are told of runs: whoever operates, since a message says what runs do."""
+    return may_operate(actor)
 
 
 def may_handle(actor: Actor) -> bool:

@@ -12,7 +12,10 @@ from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 from django.utils.functional import cached_property
 
+from runs.agentfile import spec_of
 from runs.models import Attempt, Event, LedgerEntry, Message, Run, Step, Thread, Token, Worker
+from runs.redaction import data_of
+from runs.views.calls import exact_json
 from runs.views.finding import MANY, Search
 
 
@@ -77,6 +80,7 @@ class StepHistory(History):
 
     list_display = ("id", "run", "number", "tool", "state", "undoes", "calls", "sent_at", "ended_at")
     list_select_related = ("run", "undoes")
+    exclude = ("args", "answer_data")  # values: the pages of its run show those that may be seen
     raw_id_fields = ("run", "thread", "entry", "undoes")
 
 
@@ -87,6 +91,7 @@ class LedgerHistory(History):
     run_lookup = "attempts__step__run__in"
     ordering: ClassVar[tuple[str, ...]] = ("key",)
     list_display = ("key", "tool", "state", "calls", "first_sent_at", "settled_at")
+    exclude = ("args", "result")
 
 
 @admin.register(Attempt)
@@ -107,6 +112,7 @@ class AttemptHistory(History):
         "finished_at",
     )
     list_select_related = ("step",)
+    exclude = ("result",)
 
 
 @admin.register(Event)
@@ -115,6 +121,13 @@ class EventHistory(History):
 
     list_display = ("id", "run", "step", "kind", "before", "after", "actor", "at")
     list_select_related = ("run", "step")
+    exclude = ("data",)
+    readonly_fields = ("said",)
+
+    @admin.display(description="data")
+    def said(self, event: Event) -> str:
+        """What it says beside its state."""
+        return exact_json(data_of(event, spec_of(event.run.thread.agent)))
 
 
 @admin.register(Thread)

@@ -27,12 +27,16 @@ from runs.tools.reconciling import Reconcile
 from runs.tools.registry import ATTRIBUTE, Tool, build, parse_says, parse_undo
 from runs.yamlfile import Strict, YamlFile
 
+NEVER = "never"
+EXPIRES = rf"^({NEVER}|{windows.DURATION.pattern})$"
+
 
 class TaskSection(Strict):
-    """How a task type recovers, and within which time."""
+    """How a task type recovers, within which time, and when its questions escalate."""
 
     recovery: Literal["resume", "resume_until_act", "compensate"] = "resume"
     deadline: str | None = Field(default=None, pattern=rf"^{windows.DURATION.pattern}$")
+    expires: str | None = Field(default=None, pattern=EXPIRES)
 
     @property
     def within(self) -> timedelta | None:
@@ -67,6 +71,7 @@ class AgentFile(Strict):
     keys: Literal["step", "action"] = "step"
     confirm: Literal["step", "plan"] = "step"
     subject: str = ""  # the argument that says what a run is about, such as the order
+    expires: str | None = Field(default=None, pattern=EXPIRES)  # then a question escalates: 30m, or never
     tasks: dict[str, TaskSection] = Field(default_factory=dict)
 
 
@@ -110,6 +115,17 @@ class AgentSpec:
             if ask is None or isinstance(refusal, Ambiguous) or not refusal.parts:
                 raise
             return ask(self, turn, refusal)
+
+    def answered_within(self, task: str) -> timedelta | None:
+        """After how long a question of this task type escalates; None for never.
+
+        As its task says, or else its file, or else STALWART_QUESTION_SECONDS.
+        """
+        section = self.file.tasks.get(task)
+        said = (section and section.expires) or self.file.expires
+        if said == NEVER:
+            return None
+        return windows.duration(said) if said else timedelta(seconds=settings.QUESTION_SECONDS)
 
     @cached_property
     def rule_version(self) -> str:

@@ -14,6 +14,7 @@ from django.utils import timezone
 from runs.agentfile import AgentSpec, spec_of
 from runs.loading import closes_at, undo_named, undoable
 from runs.models import Run, Step
+from runs.redaction import args_of, values_of
 from runs.replies import sentence
 from runs.states import IN_FLIGHT, StepState
 from runs.tools import windows
@@ -83,14 +84,9 @@ def _tool(step: Step, spec: AgentSpec) -> Tool:
     return spec.catalogue.get(step.tool) or gone(step.tool)
 
 
-def _values(step: Step) -> dict[str, Any]:
-    result = step.entry.result if step.entry and isinstance(step.entry.result, dict) else {}
-    return {**step.args, **result}
-
-
 def _completed(step: Step, spec: AgentSpec, run: Run) -> dict[str, Any]:
     tool = _tool(step, spec)
-    detail = sentence(tool.summary, _detail(step, spec), _values(step))
+    detail = sentence(tool.summary, _detail(step, spec), values_of(step, spec))
     return {
         "tool": step.tool,
         "at": _at(step.ended_at, run),
@@ -111,8 +107,8 @@ def _reversible(step: Step, tool: Tool, spec: AgentSpec, run: Run) -> bool | str
 
 def _detail(step: Step, spec: AgentSpec) -> str:
     tool = _tool(step, spec)
-    fallback = step.text or ", ".join(f"{name} {value}" for name, value in step.args.items())
-    return sentence(tool.detail or tool.sentence, fallback, _values(step))
+    fallback = step.text or ", ".join(f"{name} {value}" for name, value in args_of(step, spec).items())
+    return sentence(tool.detail or tool.sentence, fallback, values_of(step, spec))
 
 
 def _undone(step: Step, run: Run) -> dict[str, Any]:
@@ -126,19 +122,23 @@ def _unknown(step: Step) -> dict[str, Any]:
 
 def _customer_told(done: list[Step], not_done: list[Step], spec: AgentSpec) -> str:
     """What the performed tools told, and what the customer has heard nothing of."""
-    told = [sentence(tool.tells_customer, "", _values(step)) for step in done if (tool := _tool(step, spec))]
+    told = [
+        sentence(tool.tells_customer, "", values_of(step, spec))
+        for step in done
+        if (tool := _tool(step, spec))
+    ]
     silent = [step for step in done if not _tool(step, spec).tells_customer] + not_done
-    untold = [sentence(_tool(step, spec).untold, "", _values(step)) for step in silent]
+    untold = [sentence(_tool(step, spec).untold, "", values_of(step, spec)) for step in silent]
     return " ".join(dict.fromkeys(part for part in told + untold if part)) or "Nothing."
 
 
 def _next_action(done: list[Step], not_done: list[Step], spec: AgentSpec) -> str:
     """The hints of what was not done, or of the undos of what was."""
-    hints = [sentence(_tool(step, spec).if_not_done, "", _values(step)) for step in not_done]
+    hints = [sentence(_tool(step, spec).if_not_done, "", values_of(step, spec)) for step in not_done]
     for step in done:
         undo = undo_named(step, spec.catalogue.get(step.tool))
         if undo and undo.tool in spec.catalogue:
-            hints.append(sentence(spec.catalogue[undo.tool].if_not_done, "", _values(step)))
+            hints.append(sentence(spec.catalogue[undo.tool].if_not_done, "", values_of(step, spec)))
     return ", or ".join(dict.fromkeys(hint for hint in hints if hint))
 
 

@@ -17,6 +17,7 @@ from django.db.models import F, Q
 from django.db.models.functions import Now
 
 from runs.fields import ListField, ObjectField
+from runs.notable import KIND_OF
 from runs.states import PARKED, RUN_BACKWARD, RUN_ENDS, RUN_FORWARD, EntryState, RunState, StepState
 
 
@@ -187,6 +188,10 @@ class StepQuerySet(models.QuerySet["Step"]):
         """The open questions: parked, and not answered."""
         return self.filter(state__in=PARKED, answer="", asked_at__isnull=False)
 
+    def expired(self) -> "StepQuerySet":
+        """Open questions that nobody answered in time, and that have not escalated yet; by the database's clock."""
+        return self.asking().filter(expires_at__lte=Now(), escalated_at=None)
+
 
 class Step(models.Model):
     """One tool call of a run; an undo is a step too, and names the step it undoes.
@@ -229,7 +234,9 @@ class Step(models.Model):
     asks = models.CharField(max_length=10, blank=True)  # confirm | outcome | undo
     asked = models.PositiveIntegerField(default=0)  # how many times
     asked_at = models.DateTimeField(null=True, blank=True)
-    expires_at = models.DateTimeField(null=True, blank=True)
+    expires_at = models.DateTimeField(null=True, blank=True)  # of an open question; time never answers it
+    escalated_at = models.DateTimeField(null=True, blank=True)
+    escalated_to = models.CharField(max_length=50, blank=True)  # outside the digest (runs/escalating.py)
     approver = models.CharField(max_length=50, blank=True)
     not_by = ListField(default=list, blank=True)  # four eyes: the names of those who may not answer
     # Of whom the approval of the call was asked: {approver, not_by}. It stays when the step asks something else.
@@ -259,6 +266,11 @@ class Step(models.Model):
             # Not by state, which every write changes: a row that no index must follow is updated in place.
             models.Index(
                 fields=["asked_at"], condition=Q(answer="", asked_at__isnull=False), name="open_questions"
+            ),
+            models.Index(
+                fields=["expires_at"],
+                condition=Q(expires_at__isnull=False, escalated_at=None),
+                name="questions_by_expiry",
             ),
             # For caps per day. Steps are sent about in the order of their rows, and a BRIN costs a step nothing.
             BrinIndex(fields=["sent_at"], autosummarize=True, name="sent_on_a_day"),
@@ -335,10 +347,27 @@ class Event(models.Model):
         ]
         triggers: ClassVar = [
             pgtrigger.Protect(name="append_only", operation=pgtrigger.Update | pgtrigger.Delete),
+            # The outbox. The condition is looked at for each line, and costs a step nothing that can be measured.
+            pgtrigger.Trigger(
+                name="notable",
+                when=pgtrigger.After,
+                operation=pgtrigger.Insert,
+                condition=pgtrigger.Q(new__kind__in=sorted(KIND_OF)),
+                func="INSERT INTO runs_notice (event_id) VALUES (NEW.id); RETURN NULL;",
+            ),
         ]
 
     def __str__(self) -> str:
         return f"{self.kind} at {self.at}"
+
+
+class Notice(models.Model):
+    """The outbox: a line of the record that others are to be told of, until it is known whom (approvals/notices.py)."""
+
+    event = models.OneToOneField(Event, models.PROTECT, primary_key=True, related_name="notice")
+
+    def __str__(self) -> str:
+        return f"notice of {self.event_id}"
 
 
 class Token(models.Model):

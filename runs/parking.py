@@ -70,12 +70,15 @@ def park(
     view, confirm = step_view(held, step, spec), kind == "confirm"
     asks = _asked(held, step, spec) if confirm else Ruling("ask", kind, spec.rule_version, approver=OPERATOR)
     warned = _all_warnings(held, step, covered, spec) if confirm else []
+    within = spec.answered_within(held.run.task)
     fields: dict[str, Any] = {
         **outcomes.asked(view, kind, held.now, look_pause(0), by_agent=said is not None),
         "asks": kind,
         "asked": step.asked + 1,
         "asked_at": held.now,
-        "expires_at": held.now + timedelta(seconds=settings.QUESTION_SECONDS),
+        "expires_at": held.now + within if within else None,
+        "escalated_at": None,
+        "escalated_to": "",
         "approver": asks.approver,
         "not_by": list(asks.not_by),
         "warnings": [*warned, said] if said else warned,

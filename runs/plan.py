@@ -14,6 +14,7 @@ from runs.left import Left, left_if_it_fails
 from runs.models import Run, Step, Thread
 from runs.moves import check_step
 from runs.parking import warnings
+from runs.redaction import args_of
 from runs.replies import still_in_effect
 from runs.rulebook import Ruling
 from runs.services import Proposal, RunRequest, subject_of, valid_steps, valid_text
@@ -110,7 +111,7 @@ def _planned(held: Held, step: Step, spec: AgentSpec, asked: dict[Any, int]) -> 
     call = PlannedCall(
         number=step.number,
         tool=step.tool,
-        args=step.args,
+        args=args_of(step, spec),
         text=step.text,
         sentence=sentence_of(step, spec),
         writes=tool.writes,

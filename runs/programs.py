@@ -84,6 +84,7 @@ def plan(
         "undo": _undo(name, path_of(undo, module), given, undo_args) if undo else None,
         "lookup": path_of(lookup, module) if lookup else None,
         "tries": 1 + retries,
+        **({"redact": list(tool.redact)} if tool.redact else {}),
     }
     return Plan(name, given, tool, named, _call_of(action, declared, given, dict(args or {})))
 

@@ -1,5 +1,7 @@
 """The sweep: finds the runs that should be moving and are not, and nudges them. It never executes.
 
+And the questions that nobody answered in time: they escalate (runs/escalating.py).
+
 Expired leases, due retries, answers and cancels whose nudge was lost. A process of its own.
 """
 
@@ -12,6 +14,7 @@ from django.db import DatabaseError, close_old_connections, transaction
 from django.db.models import F, Q
 from django.db.models.functions import Now
 
+from runs.escalating import escalate_expired
 from runs.models import Run
 from runs.queue import nudge, waiting
 
@@ -42,6 +45,7 @@ def sweep_forever(stop: threading.Event) -> None:
     """Sweep every STALWART_SWEEP_SECONDS until told to stop; a database that is away is waited for."""
     while not stop.is_set():
         try:
+            escalate_expired()
             sweep()
         except DatabaseError as error:
             log.warning("The sweep could not reach the database, and tries again: %s", error)

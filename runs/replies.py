@@ -7,6 +7,7 @@ from typing import Any
 
 from django.utils import timezone
 
+from runs import redaction
 from runs.agentfile import AgentSpec
 from runs.loading import closes_at, is_halted, undo_of, undoable
 from runs.models import Run, Step
@@ -26,8 +27,7 @@ def sentence(template: str, fallback: str, values: dict[str, Any]) -> str:
 def summary_of(step: Step, spec: AgentSpec) -> str:
     """One performed step in words: the tool's own summary, or its name."""
     tool = spec.catalogue.get(step.tool)
-    result = step.entry.result if step.entry and isinstance(step.entry.result, dict) else {}
-    return sentence(tool.summary if tool else "", step.tool, {**step.args, **result})
+    return sentence(tool.summary if tool else "", step.tool, redaction.values_of(step, spec))
 
 
 def reply(run: Run, steps: Iterable[Step], spec: AgentSpec, state: RunState, now: datetime) -> str:

@@ -12,6 +12,9 @@ INCLUDES = {
     "admin": frozenset({"support", "lead", "operator", "admin"}),
 }
 
+# Who is told of a question that nobody answered in time: a role that contains the one it is for.
+ABOVE: dict[str, Role] = {"support": "lead", "lead": "admin", "operator": "admin"}
+
 
 FLOOR = "support"  # asked where nobody else is; for a decision every other role is as good
 
@@ -19,6 +22,11 @@ FLOOR = "support"  # asked where nobody else is; for a decision every other role
 def is_enough(role: str, wanted: str) -> bool:
     """Whether the yes of `role` is as good as that of `wanted`."""
     return wanted in (role, FLOOR) or wanted in INCLUDES.get(role, ())
+
+
+def above(role: str) -> Role:
+    """The role that a question for this one escalates to. It contains it, so nobody may answer who could not before."""
+    return ABOVE.get(role, "admin")
 
 
 def least(wanted: Iterable[str]) -> str:

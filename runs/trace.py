@@ -10,9 +10,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from runs.agentfile import agents
+from runs.agentfile import AgentSpec, agents, spec_of
 from runs.errors import StalwartError
 from runs.models import Event, Run, Step
+from runs.redaction import args_of
 from runs.replies import reason_of
 from runs.states import PARKED, RUN_ENDS, RunState
 
@@ -65,9 +66,9 @@ def short(key: str) -> str:
     return key[:KEY_DIGITS]
 
 
-def call_of(step: Step) -> str:
+def call_of(step: Step, spec: AgentSpec) -> str:
     """A step in a few words: the tool and what it was called with."""
-    text = " ".join([step.tool, *(str(value) for value in step.args.values())])
+    text = " ".join([step.tool, *(str(value) for value in args_of(step, spec).values())])
     return text if len(text) <= 80 else f"{text[:79]}…"
 
 
@@ -76,7 +77,7 @@ class Trace:
 
     def __init__(self, run: Run, reads: Iterable[str] = (), after: int = 0) -> None:
         """`reads`: the names of the tools that only read. With `after`, what the record says since that event."""
-        self.run, self.reads = run, frozenset(reads)
+        self.run, self.reads, self.spec = run, frozenset(reads), spec_of(run.thread.agent)
         self.steps = {step.pk: step for step in run.steps.select_related("entry", "undoes")}
         self.events = list(run.events.filter(pk__gt=after).order_by("pk"))
 
@@ -122,6 +123,8 @@ class Trace:
             case "question.answered":
                 kind = "approval" if data["answer"] in ("approve", "skip", "cancel_all") else "answer"
                 yield kind, _answered(data, event.actor)
+            case "step.escalated":
+                yield "note", f"nobody answered in time ({data['approver']}): escalated to {data['to']}"
             case "step.looked_up":
                 said = LOOKED_UP.get(data["said"], data["said"])
                 detail = f" ({data['error']})" if data.get("error") else ""
@@ -168,7 +171,7 @@ class Trace:
     def _questions(self) -> Iterator[Line]:
         for step in sorted(self.steps.values(), key=lambda step: step.number):
             if step.state in PARKED and not step.answer and step.asked_at:
-                what = step.question or f"may {call_of(step)} run?"
+                what = step.question or f"may {call_of(step, self.spec)} run?"
                 text = f"{what} (question {step.pk}, for {step.approver})"
                 yield Line(step.number, "question", text, step.asked_at.isoformat())
 

@@ -26,7 +26,7 @@ from runs.errors import LeaseLost
 from runs.models import Attempt, Event, LedgerEntry, Message, Run, Step
 from runs.rulebook import Ruling
 from runs.rulebook.past import Call
-from runs.states import ENTRY_MOVES, RUN_ENDS, RUN_MOVES, STEP_MOVES, EntryState, RunState, StepState
+from runs.states import ENTRY_MOVES, PARKED, RUN_ENDS, RUN_MOVES, STEP_MOVES, EntryState, RunState, StepState
 from runs.view import StepView
 
 ENGINE = "engine"
@@ -241,7 +241,9 @@ def move_run(held: Held, state: RunState, *, actor: str = ENGINE, why: Any = Non
 def move_step(
     held: Held, step: Step, state: StepState, *, actor: str = ENGINE, data: Any = None, **fields: Any
 ) -> None:
-    """Move a step, and say so in the record."""
+    """Move a step, and say so in the record. What is no question any more has no time to be answered in."""
+    if step.expires_at and state not in PARKED:
+        fields["expires_at"] = None
     before = _move(held, step, STEP_MOVES, state, fields)
     record(held, f"step.{state}", step, before=before, after=str(state), actor=actor, data=data)
 

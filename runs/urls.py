@@ -2,7 +2,7 @@
 
 from django.urls import path, re_path
 
-from runs.views import conversations, runs, tools, zone
+from runs.views import conversations, runs, tools
 
 urlpatterns = [
     path("runs/", runs.run_list, name="runs"),
@@ -10,7 +10,6 @@ urlpatterns = [
     path("runs/<int:run_id>/", runs.run_page, name="run"),
     path("tools/", tools.tools_page, name="tools"),
     path("tools/plan/", tools.plan_page, name="plan"),
-    path("settings/", zone.settings_page, name="settings"),
     path("conversations/", conversations.conversation_list, name="conversations"),
     path("conversations/<uuid:thread_id>/", conversations.conversation, name="conversation"),
     path(

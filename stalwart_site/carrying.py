@@ -10,6 +10,7 @@ from runs.agents import Reply
 from runs.errors import NotFound
 from runs.following import follow
 from runs.models import Event, Run, Step
+from runs.redaction import args_of
 from runs.replies import sentence
 from runs.services import ANSWERS
 from runs.states import PARKED, STEP_ENDS, StepState
@@ -61,7 +62,8 @@ def _subject(step: Step, run: Run) -> str:
 
 def _arguments(step: Step, run: Run) -> dict[str, Any]:
     """In the order in which the tool has them; the database keeps none."""
-    return in_order(step.args, agent(run.thread.agent).catalogue.get(step.tool))
+    spec = agent(run.thread.agent)
+    return in_order(args_of(step, spec), spec.catalogue.get(step.tool))
 
 
 def _came_to(step: Step) -> str:
@@ -93,15 +95,16 @@ def looked_up(step: Step, after: int) -> Iterator[str]:
 def questions_of(reply: Reply) -> list[Step]:
     """The steps that this run waits for."""
     waiting = Step.objects.filter(pk__in=[question.id for question in reply.waiting], state__in=PARKED)
-    return list(waiting.select_related("run__thread").order_by("number"))
+    return list(waiting.select_related("run__thread", "undoes").order_by("number"))
 
 
 def title(step: Step) -> str:
     """What a question is about, in a sentence."""
     if step.asks != "confirm":
         return step.question
-    tool = agent(step.run.thread.agent).catalogue.get(step.tool)
-    return sentence(tool.sentence if tool else "", call_of(step), step.args)
+    spec = agent(step.run.thread.agent)
+    tool = spec.catalogue.get(step.tool)
+    return sentence(tool.sentence if tool else "", call_of(step, spec), args_of(step, spec))
 
 
 def question_lines(step: Step) -> Iterator[str]:
@@ -126,7 +129,7 @@ def question_json(step: Step) -> dict[str, Any]:
         "kind": step.asks,
         "text": title(step),
         "tool": step.tool,
-        "args": step.args,
+        "args": _arguments(step, step.run),
         "warnings": step.warnings,
         "approver": step.approver,
         "not_by": step.not_by,

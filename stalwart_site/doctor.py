@@ -16,11 +16,12 @@ from django.db.migrations.executor import MigrationExecutor
 from django.db.models import Max, OuterRef, Q, Subquery
 from django.utils import timezone
 
+from approvals.models import Delivery, Webhook
 from runs import queue
 from runs.agentfile import agents
 from runs.demo import LOGINS, PASSWORD
 from runs.errors import StalwartError
-from runs.models import Event, Run, Step, Worker
+from runs.models import Event, Notice, Run, Step, Worker
 from runs.states import PARKED, StepState
 from runs.transitions import clock
 from runs.workers import FRESH
@@ -59,7 +60,14 @@ def examine_database(*, alone: bool = False) -> list[Finding]:
     if any(finding.state == BAD and finding.part == "tables" for finding in found):
         return found
     now = clock()
-    return [*found, *_logins(), *_workers(now, alone), *_queue(now, alone), *_stuck(now), *_questions(now)]
+    work = (
+        *_workers(now, alone),
+        *_queue(now, alone),
+        *_stuck(now),
+        *_questions(now),
+        *_messages(now, alone),
+    )
+    return [*found, *_logins(), *work]
 
 
 # --- Settings -------------------------------------------------------------------------------------------
@@ -154,11 +162,15 @@ def _tables() -> Iterator[Finding]:
     if executor.migration_plan(executor.loader.graph.leaf_nodes()):
         yield Finding(BAD, "tables", "they are not up to date", "run `stalwart migrate` once")
         return
-    [guards, may_truncate] = _row(
-        "SELECT (SELECT count(*) FROM pg_trigger WHERE tgrelid = 'runs_event'::regclass AND NOT tgisinternal"
-        " AND tgenabled <> 'D'), has_table_privilege('runs_event', 'TRUNCATE')"
+    guarded, told, may_truncate = _row(
+        "SELECT bool_or(tgname LIKE 'pgtrigger_append_only_%'), bool_or(tgname LIKE 'pgtrigger_notable_%'),"
+        " has_table_privilege('runs_event', 'TRUNCATE')"
+        " FROM pg_trigger WHERE tgrelid = 'runs_event'::regclass AND NOT tgisinternal AND tgenabled <> 'D'"
     )
-    if not guards:
+    if not told:
+        text = "nobody is told of anything: the trigger of the outbox is gone"
+        yield Finding(BAD, "tables", text, "run `stalwart pgtrigger install`")
+    if not guarded:
         yield Finding(
             BAD,
             "tables",
@@ -245,17 +257,35 @@ def _stuck(now: datetime) -> Iterator[Finding]:
 def _questions(now: datetime) -> Iterator[Finding]:
     asked = Step.objects.filter(state__in=PARKED, answer="", asked_at__isnull=False).order_by("asked_at")
     unknown = asked.filter(state=StepState.UNKNOWN)
-    overdue = asked.filter(expires_at__lt=now)
+    escalated = asked.filter(escalated_at__isnull=False)
+    forgotten = asked.filter(expires_at__lt=now - SLOW, escalated_at=None)
     for rows, what, do in (
         (unknown, "unknown outcome(s)", "`stalwart lookup`, or the console: Needs you"),
-        (overdue, "question(s) past their time", "answer them in the console: Needs you"),
+        (escalated, "question(s) that nobody answered in time", "answer them in the console: Needs you"),
+        (forgotten, "question(s) past their time that have not escalated", "is a `stalwart sweep` running?"),
     ):
         first = rows.first()
         if first and first.asked_at:
             text = f"{rows.count()} {what}, the oldest asked {_ago(now - first.asked_at)} ago"
             yield Finding(WARN, "questions", text, do)
-    if not unknown and not overdue:
+    if not unknown and not escalated and not forgotten:
         yield Finding(OK, "questions", f"{asked.count()} open, none past its time")
+
+
+def _messages(now: datetime, alone: bool) -> Iterator[Finding]:
+    """Who is to be told, and is not."""
+    oldest = Notice.objects.order_by("pk").select_related("event").first()
+    if oldest and now - oldest.event.at > SLOW and not alone:
+        text = (
+            f"{Notice.objects.count()} line(s) wait to be told, the oldest for {_ago(now - oldest.event.at)}"
+        )
+        yield Finding(WARN, "messages", text, "is a `stalwart sweep` running?")
+    if dead := Delivery.objects.filter(state="dead", created_at__gt=now - timedelta(days=1)).count():
+        text = f"{dead} message(s) were given up within a day"
+        yield Finding(WARN, "messages", text, "the console says why: Settings, Webhooks")
+    if gone := Webhook.objects.filter(disabled_at__isnull=False).order_by("pk"):
+        text = f"disabled: {_some(gone, lambda webhook: webhook.url)}"
+        yield Finding(WARN, "messages", text, "enable or remove it in the console: Settings, Webhooks")
 
 
 def _some(rows: Any, name: Callable[[Any], str]) -> str:

@@ -40,6 +40,7 @@ class Entry(BaseModel):
     ticket: str = ""
     turn: str = ""
     task: str = ""
+    escalates: bool = False
     faults: dict[str, str] = {}
     answers: list[str] = []
     then: list[str] = []
@@ -52,6 +53,7 @@ class Playing:
     run: Run
     answers: list[str]
     then: list[str]
+    escalates: bool = False
 
     def go_on(self) -> bool:
         """Say what comes next, if it is time; True once there is nothing left to say and nothing moves."""
@@ -59,6 +61,8 @@ class Playing:
         if self.run.state not in RESTS:
             return False
         step = self.run.steps.asking().order_by("number").first()
+        if self.escalates and step and not step.escalated_at:
+            return False
         if self.answers and step:
             self._answer(step.pk, step.digest)
             return False
@@ -111,7 +115,7 @@ def _start(entry: Entry) -> Playing:
     else:
         request = RunRequest(text=entry.turn, task=entry.task, faults=entry.faults)
         run = services.start(SHOP, services.start_thread(SHOP, entry.agent, entry.user), request)
-    return Playing(run, list(entry.answers), list(entry.then))
+    return Playing(run, list(entry.answers), list(entry.then), entry.escalates)
 
 
 def propose_ticket(name: str, faults: dict[str, str]) -> Run:

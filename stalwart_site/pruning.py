@@ -5,6 +5,7 @@
 | nudges that no worker took | after a day | they only wake; the sweep nudges again what has something to do |
 | failed queue tasks | after `days` | they hold no truth; the worker's log said why |
 | keys of API requests | after `days`, once their run has ended | a request that is sent again later is a new one |
+| messages | sent or given up, after `days` | the record says what they told |
 | workers | stopped, or silent, for a day | they hold nothing |
 | sessions | once expired | their people sign in again |
 | sign-ins | after `days` | attempts older than that lock nobody out |
@@ -20,6 +21,7 @@ from axes.models import AccessAttempt, AccessFailureLog, AccessLog
 from django.contrib.sessions.models import Session
 from django.db.models import Q, QuerySet
 
+from approvals.models import Delivery
 from runs import queue
 from runs.models import IdempotencyRecord, Worker
 from runs.states import RUN_ENDS
@@ -58,6 +60,7 @@ def heaps(days: int = DAYS) -> list[Heap]:
     return [
         *(Heap(name, rows) for name, rows in queue.leftovers(day_ago, before).items()),
         Heap("request keys", IdempotencyRecord.objects.filter(ended, created_at__lt=before)),
+        Heap("messages", Delivery.objects.exclude(state="waiting").filter(created_at__lt=before)),
         Heap("workers", Worker.objects.filter(silent)),
         Heap("sessions", Session.objects.filter(expire_date__lt=now)),
         Heap("sign-in attempts", AccessAttempt.objects.filter(attempt_time__lt=before)),

@@ -6,6 +6,7 @@ are seconds apart in production and short in tests.
 
 import os
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 import dj_database_url
 from csp.constants import NONE, SELF
@@ -231,6 +232,29 @@ Q_CLUSTER = {
 # for STALL_SECONDS neither takes or finishes one nor has anybody at work, counts as hung, and is replaced.
 DRAIN_SECONDS = _seconds("STALWART_DRAIN_SECONDS", 30)
 STALL_SECONDS = _seconds("STALWART_STALL_SECONDS", 10)
+
+# --- Telling others: webhooks and mail -----------------------------------------------------------------
+# Where people reach the console: links in messages lead there.
+SITE_URL = (
+    os.environ.get("STALWART_URL") or state_folder.record(STATE_DIR).get("url") or "http://localhost:8700"
+).rstrip("/")
+DELIVERY_TRIES = 12
+DELIVERY_RETRY_SECONDS = _seconds("STALWART_DELIVERY_RETRY_SECONDS", 30)  # doubles each time, up to 6 hours
+DELIVERY_TIMEOUT_SECONDS = 10
+DELIVERY_CLAIM_SECONDS = _seconds("STALWART_DELIVERY_CLAIM_SECONDS", 60)  # longer than a try may take
+# Messages leave for addresses of the public network alone, and by TLS; a practice machine sends anywhere.
+WEBHOOKS_PRIVATE = FAULTS_ALLOWED or _flag("STALWART_WEBHOOKS_PRIVATE")
+WEBHOOKS_PLAIN = FAULTS_ALLOWED
+# smtp://user:password@host:587 (STARTTLS), smtps://… (TLS), smtp+plain://localhost:25; without one no mail is sent.
+_MAIL = urlsplit(os.environ.get("STALWART_MAIL", ""))
+MAIL = bool(_MAIL.hostname)
+EMAIL_HOST, EMAIL_PORT = _MAIL.hostname or "", _MAIL.port or (465 if _MAIL.scheme == "smtps" else 587)
+EMAIL_HOST_USER, EMAIL_HOST_PASSWORD = unquote(_MAIL.username or ""), unquote(_MAIL.password or "")
+EMAIL_USE_TLS, EMAIL_USE_SSL = _MAIL.scheme == "smtp", _MAIL.scheme == "smtps"
+EMAIL_TIMEOUT = DELIVERY_TIMEOUT_SECONDS
+DEFAULT_FROM_EMAIL = (
+    os.environ.get("STALWART_MAIL_FROM") or f"Stalwart <stalwart@{urlsplit(SITE_URL).hostname}>"
+)
 
 # --- The API -----------------------------------------------------------------------------------------
 # Every endpoint says for itself who may use it (runs/api/endpoint.py).

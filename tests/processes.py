@@ -21,6 +21,7 @@ from tests.early import EMBEDDED, POSTGRES_FOLDER
 PATIENCE = 20.0
 # Seconds apart in production; here, as short as a busy machine allows.
 SHORT_TIMES = {
+    "STALWART_DELIVERY_RETRY_SECONDS": "0.2",
     "STALWART_LEASE_SECONDS": "1",
     "STALWART_CALL_TIMEOUT_SECONDS": "2",
     "STALWART_RETRY_SECONDS": "0.1",

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 SIZES = {"desk": (1280, 800), "phone": (390, 844)}
+DEAF = "http://localhost:9/hooks"  # a webhook's address where nobody listens
 PATIENCE = 180.0
 # name -> where: an address; or the list to look in, and the words of the row to open.
 PAGES: dict[str, str | tuple[str, str]] = {
@@ -33,6 +34,7 @@ PAGES: dict[str, str | tuple[str, str]] = {
     "confirm": ("/?who=all&kind=confirm", "Charge 260.00"),
     "confirm-irreversible": ("/?who=all&kind=confirm", "Send the receipt for order 4413"),
     "confirm-plan": ("/?who=all&kind=confirm", "Refund 38.50"),
+    "confirm-escalated": ("/?who=all&kind=confirm", "Charge 42.50"),
     "outcome": ("/?who=all&kind=outcome", "Did charge_card take effect"),
     "undo-stuck": ("/?who=all&kind=undo", "Undo"),
     "runs": "/runs/",
@@ -49,6 +51,8 @@ PAGES: dict[str, str | tuple[str, str]] = {
     "dashboard": "/dashboard/",
     "workers": "/workers/",
     "settings": "/settings/",
+    "webhooks": "/settings/webhooks/",
+    "webhook": ("/settings/webhooks/", "localhost:9"),
     "nothing-here": "/runs/999999/",
 }
 
@@ -60,6 +64,8 @@ def main() -> None:
     django.setup()
     wanted = options.only.split(",") if options.only else list(PAGES)
     with _console(options.url) as url, _chromium() as browser:
+        if any(name.startswith("webhook") for name in wanted):
+            _add_webhook(browser, url)
         for name in wanted:
             for look in ("light", "dark"):
                 for size, (width, height) in SIZES.items():
@@ -130,6 +136,19 @@ def _sign_in(page: "Page", url: str) -> None:
     page.get_by_label("Password").fill(PASSWORD)
     page.get_by_role("button", name="Sign in").click()
     page.get_by_role("heading", name="Needs you").wait_for()
+
+
+def _add_webhook(browser: "Browser", url: str) -> None:
+    """One that nobody listens to, with a message that did not get there; where there is one already, another try."""
+    page = browser.new_page()
+    _sign_in(page, url)
+    page.goto(f"{url}/settings/webhooks/")
+    page.get_by_label("Address").fill(DEAF)
+    page.get_by_role("button", name="Add").click()
+    page.goto(f"{url}/settings/webhooks/")
+    page.get_by_role("link", name=DEAF).click()
+    page.get_by_role("button", name="Send a test message").click()
+    page.close()
 
 
 def _open(page: "Page", url: str, where: str | tuple[str, str]) -> bool:

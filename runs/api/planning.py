@@ -18,6 +18,7 @@ from runs.errors import NotFound
 from runs.left import Left, Write
 from runs.models import Thread
 from runs.plan import PlannedCall, plan
+from runs.redaction import hidden_of_undo, without
 from runs.services import Proposal, RunRequest
 from runs.tools.bindings import promised
 
@@ -97,7 +98,10 @@ def _undo(call: PlannedCall, spec: AgentSpec) -> shapes.UndoOf | None:
     undo = spec.tools[call.tool].undo
     if undo is None or call.undo is None or not call.undo.tool:
         return None
-    return shapes.UndoOf(tool=undo.tool, args=promised(undo, spec.tools[undo.tool], call.args))
+    by = spec.tools[undo.tool]
+    args = promised(undo, by, call.args)
+    hidden = hidden_of_undo(undo, by, args, frozenset(spec.tools[call.tool].redact))
+    return shapes.UndoOf(tool=undo.tool, args=without(args, hidden))
 
 
 def _left(left: Left) -> shapes.IfItFails:

@@ -7,6 +7,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from runs import services
+from runs.agentfile import spec_of
 from runs.api import shapes, showing
 from runs.api.auth import actor_of
 from runs.api.endpoint import Endpoint, operates, run_of, sees, sent, starts, thread_of
@@ -121,9 +122,10 @@ class RunEvents(Endpoint):
     def get(self, request: Request, run: int) -> Response:
         """List the events of a run, oldest first."""
         query = read_query(shapes.Page, request)
-        events = Event.objects.filter(run=run_of(request, run)).select_related("step")
-        found, following = oldest_first(events, query)
-        return sent(shapes.Events(items=[showing.event(item) for item in found], next=following))
+        of = run_of(request, run)
+        found, following = oldest_first(Event.objects.filter(run=of).select_related("step__undoes"), query)
+        spec = spec_of(of.thread.agent)
+        return sent(shapes.Events(items=[showing.event(item, spec) for item in found], next=following))
 
 
 class RunSteps(Endpoint):

@@ -404,7 +404,14 @@ class Question(Waiting):
     undone_by: str | None = Field(description="The tool that would undo it; null where none can.")
     already_done: list[Done] = Field(description="The writes of the run that are in effect.")
     answers: list[AnswerWord] = Field(examples=[["approve", "skip", "cancel_all"]])
-    expires_at: datetime | None = Field(description="From then on it escalates; time never answers.")
+    expires_at: datetime | None = Field(
+        description="Nobody answered by then: it escalates. Time never answers. Null where it never escalates."
+    )
+    escalated_at: datetime | None
+    escalated_to: str | None = Field(
+        description="The role that was told, where nobody answered in time. Who may answer stays as it is.",
+        examples=["lead"],
+    )
     answer: AnswerWord | None = Field(description="What was said, where it is answered.")
     answered_by: str | None
     lookup: Lookup | None = Field(description="Of an unknown outcome; null where nothing can look it up.")

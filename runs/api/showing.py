@@ -6,8 +6,8 @@ from django.db.models import Prefetch, QuerySet
 from django.urls import reverse
 from django.utils import timezone
 
-from runs import models
-from runs.agentfile import AgentSpec, agents
+from runs import models, redaction
+from runs.agentfile import AgentSpec, spec_of
 from runs.api import shapes
 from runs.loading import lookup_of, undoable
 from runs.replies import sentence, still_in_effect, summary_of
@@ -38,7 +38,7 @@ def whole_run(run_id: int) -> models.Run:
 
 def short_runs(runs: QuerySet[models.Run]) -> QuerySet[models.Run]:
     """Runs with all that a summary shows."""
-    steps = models.Step.objects.filter(state__in=PARKED).order_by("number")
+    steps = models.Step.objects.filter(state__in=PARKED).select_related("undoes").order_by("number")
     said = models.Message.objects.filter(role="agent").order_by("id")
     return runs.select_related("thread").prefetch_related(
         Prefetch("steps", steps, to_attr="shown_steps"), Prefetch("messages", said, to_attr="replies")
@@ -48,7 +48,8 @@ def short_runs(runs: QuerySet[models.Run]) -> QuerySet[models.Run]:
 def run(row: models.Run) -> shapes.Run:
     """`row` comes from `whole_run`."""
     steps: list[models.Step] = row.shown_steps  # type: ignore[attr-defined]
-    return shapes.Run(**summary(row).model_dump(), steps=[step(item) for item in steps])
+    spec = spec_of(row.thread.agent)
+    return shapes.Run(**summary(row).model_dump(), steps=[step(item, spec) for item in steps])
 
 
 def summary(row: models.Run) -> shapes.RunSummary:
@@ -69,7 +70,7 @@ def summary(row: models.Run) -> shapes.RunSummary:
         reply=said[-1].text if said and row.state in RUN_ENDS else None,
         stop=row.stop,
         held_up=row.trouble or None,
-        waiting=[waiting(item, agents().get(row.thread.agent)) for item in steps if is_open(item)],
+        waiting=[waiting(item, spec_of(row.thread.agent)) for item in steps if is_open(item)],
         started_by=row.started_by,
         created_at=row.created_at,
         ended_at=row.ended_at if row.state in RUN_ENDS else None,
@@ -90,16 +91,16 @@ def run_address(row: models.Run) -> str:
     return address("run", run=row.pk)
 
 
-def step(row: models.Step) -> shapes.Step:
+def step(row: models.Step, spec: AgentSpec) -> shapes.Step:
     """One step, with what is known of its change."""
     return shapes.Step(
         number=row.number,
         id=row.pk,
         tool=row.tool,
-        args=row.args,
+        args=redaction.args_of(row, spec),
         state=row.state,
         undoes=row.undoes.number if row.undoes else None,
-        result=row.entry.result if row.entry else None,
+        result=redaction.result_of(row, spec),
         key=row.entry.key if row.entry else None,
         calls=row.calls,
         error_class=row.error_class or None,
@@ -110,7 +111,7 @@ def step(row: models.Step) -> shapes.Step:
     )
 
 
-def event(row: models.Event) -> shapes.Event:
+def event(row: models.Event, spec: AgentSpec) -> shapes.Event:
     """One line of the record."""
     return shapes.Event(
         id=row.pk,
@@ -120,7 +121,7 @@ def event(row: models.Event) -> shapes.Event:
         step=row.step.number if row.step else None,
         before=row.before or None,
         after=row.after or None,
-        data=row.data,
+        data=redaction.data_of(row, spec),
     )
 
 
@@ -154,7 +155,7 @@ def is_open(row: models.Step) -> bool:
     return row.state in PARKED and not row.answer
 
 
-def waiting(row: models.Step, spec: AgentSpec | None) -> shapes.Waiting:
+def waiting(row: models.Step, spec: AgentSpec, *, reveal: bool = False) -> shapes.Waiting:
     """A question, short."""
     return shapes.Waiting(
         kind=row.asks,
@@ -162,7 +163,7 @@ def waiting(row: models.Step, spec: AgentSpec | None) -> shapes.Waiting:
         id=row.pk,
         digest=row.digest,
         tool=row.tool,
-        text=question_text(row, spec),
+        text=question_text(row, spec, reveal=reveal),
         warnings=row.warnings,
         approver=row.approver,
         not_by=row.not_by,
@@ -170,10 +171,10 @@ def waiting(row: models.Step, spec: AgentSpec | None) -> shapes.Waiting:
     )
 
 
-def question_text(row: models.Step, spec: AgentSpec | None) -> str:
+def question_text(row: models.Step, spec: AgentSpec, *, reveal: bool = False) -> str:
     """What is asked; a confirmation's text is the call in a sentence."""
-    tool = spec.catalogue.get(row.tool) if spec else None
-    return row.question or sentence(tool.sentence if tool else "", row.tool, row.args)
+    tool, args = spec.catalogue.get(row.tool), redaction.args_of(row, spec, reveal=reveal)
+    return row.question or sentence(tool.sentence if tool else "", row.tool, args)
 
 
 def last_looks(rows: Iterable[models.Step]) -> dict[int, models.Event]:
@@ -184,26 +185,35 @@ def last_looks(rows: Iterable[models.Step]) -> dict[int, models.Event]:
 
 
 def question(
-    row: models.Step, steps: Iterable[models.Step], last_look: models.Event | None
+    row: models.Step,
+    steps: Iterable[models.Step],
+    last_look: models.Event | None,
+    *,
+    reveal: bool = False,
 ) -> shapes.Question:
-    """The whole question. `steps` are the run's, with their entries; `row` has its run and thread."""
-    spec = agents().get(row.run.thread.agent)
+    """The whole question. `steps` are the run's, with their entries; `row` has its run and thread.
+
+    `reveal`: it is shown to one who may answer it (runs/redaction.py).
+    """
+    spec = spec_of(row.run.thread.agent)
     answered = not is_open(row)
     lookup = _lookup(row, last_look, spec)
     return shapes.Question(
-        **waiting(row, spec).model_dump(),
+        **waiting(row, spec, reveal=reveal).model_dump(),
         run=row.run.name,
         thread=row.thread_id,
         agent=row.run.thread.agent,
         user=row.run.thread.user,
         open=not answered,
         state=row.state,
-        args=row.args,
+        args=redaction.args_of(row, spec, reveal=reveal),
         undoes=row.undoes.number if row.undoes else None,
         undone_by=_undone_by(row, spec),
-        already_done=_done(steps, spec) if spec else [],
+        already_done=_done(steps, spec),
         answers=ANSWERS[row.asks],
         expires_at=row.expires_at,
+        escalated_at=row.escalated_at,
+        escalated_to=row.escalated_to or None,
         answer=row.answer or None,
         answered_by=row.answered_by or None,
         lookup=lookup,
@@ -217,8 +227,8 @@ def question(
     )
 
 
-def _lookup(row: models.Step, last: models.Event | None, spec: AgentSpec | None) -> shapes.Lookup | None:
-    tool = lookup_of(row, spec.catalogue.get(row.tool), spec) if spec else ""
+def _lookup(row: models.Step, last: models.Event | None, spec: AgentSpec) -> shapes.Lookup | None:
+    tool = lookup_of(row, spec.catalogue.get(row.tool), spec)
     if not tool:
         return None
     said = last and shapes.LookedUp(at=last.at, said=last.data["said"], error=last.data.get("error"))
@@ -230,8 +240,8 @@ def _lookup(row: models.Step, last: models.Event | None, spec: AgentSpec | None)
     )
 
 
-def _undone_by(row: models.Step, spec: AgentSpec | None) -> str | None:
-    if spec is None or row.undoes_id:
+def _undone_by(row: models.Step, spec: AgentSpec) -> str | None:
+    if row.undoes_id:
         return None
     return undoable(row, spec, timezone.now()) or None
 

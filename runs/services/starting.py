@@ -95,7 +95,8 @@ def start(actor: Actor, thread: Thread, request: RunRequest) -> Run:
 def subject_of(request: RunRequest, spec: AgentSpec, steps: Sequence[Proposal]) -> str:
     """What the run is about: as the caller says, or the first argument that the agent file names for it."""
     name = spec.file.subject
-    named = (str(step.args[name]) for step in steps if name and step.args.get(name))
+    shown = (step.args for step in steps if name not in spec.tools[step.tool].redact)
+    named = (str(args[name]) for args in shown if name and args.get(name))
     return request.subject or next(named, "")[:100]
 
 

@@ -62,7 +62,8 @@ class Tool:
     templates over the arguments and the result: `sentence` is the confirmation's title, `summary` what was done,
     `detail` what was not, `if_not_done` the next person's hint (of an undo: when to do it), `tells_customer` what the
     customer knows by it, `untold` what they then do not know.
-    `reversible_until` says until when its undo is possible (runs/tools/windows.py).
+    `reversible_until` says until when its undo is possible (runs/tools/windows.py), and `redact` names the arguments
+    and the fields of the result whose values are not shown (runs/redaction.py).
     """
 
     name: str
@@ -228,6 +229,10 @@ def build(base: Tool, attributes: Mapping[str, Any]) -> Tool:
         made = dataclasses.replace(base, **attributes)
     except TypeError as error:
         raise ConfigurationError(f"Tool {base.name}: {error}.") from None
+    if not isinstance(made.redact, list | tuple) or not all(isinstance(name, str) for name in made.redact):
+        raise ConfigurationError(
+            f"Tool {made.name}: redact is a list of names of arguments and fields, such as [iban]."
+        )
     if made.undo and not made.writes:
         raise ConfigurationError(
             f"Tool {made.name} has an undo but does not write: add writes=True or drop the undo."

@@ -2,11 +2,12 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from django.utils import timezone
 
+from runs import redaction
 from runs.agentfile import AgentSpec
 from runs.loading import closes_at, undo_named, undo_of
 from runs.models import Step
@@ -61,26 +62,26 @@ def _text(value: Any) -> tuple[str, bool]:
     return json.dumps(value), False
 
 
-def call_text(step: Step, spec: AgentSpec) -> str:
+def call_text(step: Step, spec: AgentSpec, *, reveal: bool = False) -> str:
     """`charge_card(order 4411, amount 40.00)`."""
-    items = arguments_of(step.args, spec.catalogue.get(step.tool))
+    args = redaction.args_of(step, spec, reveal=reveal)
+    items = arguments_of(args, spec.catalogue.get(step.tool))
     return f"{step.tool}({', '.join(f'{item.name} {item.text}' for item in items)})"
 
 
-def sentence_of(step: Step, spec: AgentSpec) -> str:
-    """What the call does, in the words of its tool: `Charge 40.00 to order 4411`."""
-    tool = spec.catalogue.get(step.tool)
-    return sentence(tool.sentence if tool else "", call_text(step, spec), step.args)
+def sentence_of(step: Step, spec: AgentSpec, *, reveal: bool = False) -> str:
+    """What the call does, in the words of its tool: `Charge 40.00 to order 4411`. `reveal`: see runs/redaction.py."""
+    tool, args = spec.catalogue.get(step.tool), redaction.args_of(step, spec, reveal=reveal)
+    return sentence(tool.sentence if tool else "", call_text(step, spec, reveal=reveal), args)
 
 
 def result_text(step: Step, spec: AgentSpec) -> str:
     """What a performed call returned, in the words of its tool; '' where it says nothing of it."""
     tool = spec.catalogue.get(step.tool)
-    result = step.entry.result if step.entry and isinstance(step.entry.result, dict) else {}
-    return sentence(tool.summary if tool else "", "", {**step.args, **result})
+    return sentence(tool.summary if tool else "", "", redaction.values_of(step, spec))
 
 
-def undo_words(step: Step, spec: AgentSpec) -> UndoWords:
+def undo_words(step: Step, spec: AgentSpec, *, reveal: bool = False) -> UndoWords:
     """What undoes this write, with its arguments bound as far as the write's result is known."""
     tool = spec.catalogue.get(step.tool)
     undo = undo_named(step, tool)
@@ -96,26 +97,26 @@ def undo_words(step: Step, spec: AgentSpec) -> UndoWords:
     if closes and timezone.now() >= closes and step.state != StepState.UNDONE:
         return UndoWords(why_not=f"it could be undone until {clock(closes)}")
     until = clock(closes) if closes else windows.words(tool.reversible_until) if tool else ""
-    return replace(_bound(step, undo, spec.tools.get(undo.tool)), until=until)
-
-
-def _bound(step: Step, undo: Undo, by: Tool | None) -> UndoWords:
-    if step.entry is None or step.state not in (StepState.PERFORMED, StepState.UNDONE):
-        return _promised(step, undo, by)
+    by = spec.tools.get(undo.tool)
     try:
-        args = bind(undo, by, step.args, step.entry.result)
+        args = _bound(step, undo, by)
     except Unbindable as error:
-        return UndoWords(why_not=f"it cannot be undone: {error}")
-    return UndoWords(undo.tool, arguments_of(args, by))
+        return UndoWords(why_not=f"it {'cannot' if _is_known(step) else 'could not'} be undone: {error}")
+    hidden = redaction.hidden_of_undo(undo, by, args, redaction.hidden_of(step, spec))
+    shown = args if reveal else redaction.without(args, hidden)
+    return UndoWords(undo.tool, tuple(_argument(name, value) for name, value in shown.items()), until=until)
 
 
-def _promised(step: Step, undo: Undo, by: Tool | None) -> UndoWords:
-    """The undo of a write that has no result yet."""
-    try:
-        args = promised(undo, by, step.args)
-    except Unbindable as error:
-        return UndoWords(why_not=f"it could not be undone: {error}")
-    return UndoWords(undo.tool, tuple(_argument(name, value) for name, value in args.items()))
+def _is_known(step: Step) -> bool:
+    """What it returned is known."""
+    return step.entry is not None and step.state in (StepState.PERFORMED, StepState.UNDONE)
+
+
+def _bound(step: Step, undo: Undo, by: Tool | None) -> dict[str, Any]:
+    """The arguments of the undo, as far as they are known. Raises Unbindable."""
+    if step.entry is None or not _is_known(step):
+        return promised(undo, by, step.args)
+    return in_order(bind(undo, by, step.args, step.entry.result), by)
 
 
 def _argument(name: str, value: Any) -> Argument:

@@ -14,8 +14,10 @@ from runs.access import may_see
 from runs.agentfile import AgentSpec, agents, spec_of
 from runs.errors import NotFound, Problem
 from runs.models import Message, Run, Step, Thread
+from runs.redaction import without
 from runs.replies import sentence
 from runs.states import PARKED, RUN_BACKWARD, RUN_ENDS, RUN_FORWARD
+from runs.tools.registry import Tool
 from runs.views.calls import sentence_of
 from runs.views.looks import Look, look_of_run, look_of_step
 from runs.views.rules import PageRequest, page
@@ -139,12 +141,16 @@ def readings_of(problem: Problem, spec: AgentSpec) -> list[dict[str, Any]]:
         {
             "text": reading["text"],
             "calls": [
-                call | {"sentence": sentence(spec.catalogue[call["tool"]].sentence, "", call["args"])}
+                call | {"sentence": _sentence(spec.catalogue[call["tool"]], call["args"])}
                 for call in reading["calls"]
             ],
         }
         for reading in found
     ]
+
+
+def _sentence(tool: Tool, args: dict[str, Any]) -> str:
+    return sentence(tool.sentence, "", without(args, tool.redact))
 
 
 def _facts(thread: Thread) -> dict[str, Any]:

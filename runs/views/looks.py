@@ -78,3 +78,8 @@ def look_of_step(step: Step) -> Look:
     if state is StepState.APPROVED and step.calls:
         return Look("will be sent again", *RUNNING)
     return STEP_LOOKS[state]
+
+
+def look_of_escalation(step: Step) -> Look | None:
+    """Whom a question was raised to, since nobody answered in time; None where it was not."""
+    return Look(f"escalated to {step.escalated_to}", "stuck", "raised") if step.escalated_to else None

@@ -13,6 +13,7 @@ from runs.agentfile import agents, spec_of
 from runs.errors import NotFound
 from runs.loading import undoable
 from runs.models import Attempt, Event, Message, Run, Step
+from runs.redaction import data_of
 from runs.replies import still_in_effect
 from runs.states import IN_FLIGHT, RUN_ENDS, RunState, StepState
 from runs.views import verbs
@@ -89,7 +90,7 @@ def run_page(request: PageRequest, run_id: int) -> HttpResponse:
 
 def _act(request: PageRequest, run: Run) -> HttpResponse:
     """Cancel, undo or resume the run."""
-    steps = list(Step.objects.filter(run=run).select_related("entry").order_by("number"))
+    steps = list(Step.objects.filter(run=run).select_related("entry", "undoes").order_by("number"))
     now = verbs.verbs_of(request.actor, run, steps, spec_of(run.thread.agent))
     verbs.act(request.actor, run, request.POST.dict(), now)
     return redirect("run", run.pk)
@@ -102,7 +103,7 @@ def _facts(request: PageRequest, run: Run) -> dict[str, Any]:
     attempts = Attempt.objects.filter(step__run=run).order_by("step_id", "number")
     told = list(Event.objects.filter(run=run, kind__in=TOLD))
     messages = list(Message.objects.filter(run=run))
-    record = list(Event.objects.filter(run=run).select_related("step")[: RECORD_LINES + 1])
+    record = list(Event.objects.filter(run=run).select_related("step__undoes")[: RECORD_LINES + 1])
     left = still_in_effect(steps, spec)
     return {
         "run": run,
@@ -116,7 +117,7 @@ def _facts(request: PageRequest, run: Run) -> dict[str, Any]:
         "unknown": [sentence_of(step, spec) for step in steps if step.state in IN_FLIGHT],
         "left_undoable": sum(1 for step in left if undoable(step, spec, timezone.now())),
         "said": messages,
-        "record": record[:RECORD_LINES],
+        "record": [(event, data_of(event, spec)) for event in record[:RECORD_LINES]],
         "record_is_cut": len(record) > RECORD_LINES,
         "keys": [step for step in steps if step.entry],
         "verbs": verbs.verbs_of(request.actor, run, steps, spec),

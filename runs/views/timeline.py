@@ -18,10 +18,10 @@ from runs.views.looks import RUN_LOOKS, Look, look_of_step
 
 IDLE = timedelta(minutes=1)  # a longer gap is folded into one line
 LAST = 1 << 62  # the place of what has not begun
+OF_STEPS = ("question.answered", "step.looked_up", "step.escalated")
 # The lines of the record that tell more than the rows do.
 TOLD = (
-    "question.answered",
-    "step.looked_up",
+    *OF_STEPS,
     "lease.taken_over",
     "run.reconciled",
     "run.held_up",
@@ -68,7 +68,7 @@ def timeline(story: Story, spec: AgentSpec) -> list[Entry]:
         attempts.setdefault(attempt.step_id, []).append(attempt)
     said: dict[int | None, list[Event]] = {}
     for event in story.told:
-        if event.kind in ("question.answered", "step.looked_up"):
+        if event.kind in OF_STEPS:
             said.setdefault(event.step_id, []).append(event)
     entries = [_start(story.run, story.steps)]
     for step in story.steps:
@@ -124,6 +124,7 @@ def _began(step: Step, attempts: list[Attempt]) -> datetime | None:
 def _details(step: Step, attempts: list[Attempt], said: list[Event], result: str) -> Iterator[str]:
     if step.undoes:
         yield f"undoes step {step.undoes.number}"
+    yield from _escalations(event for event in said if event.kind == "step.escalated")
     yield from _answer_words(event for event in said if event.kind == "question.answered")
     yield from _look_words([event for event in said if event.kind == "step.looked_up"])
     if found_by_lookup(step):
@@ -150,6 +151,11 @@ def _answer_words(answers: Iterable[Event]) -> Iterator[str]:
         done = words.get(said, f"answered {said.replace('_', ' ')}")
         text = f"{done} by {event.actor} at {moments.clock(event.at)}"
         yield f"{text}: “{reason}”" if reason else text
+
+
+def _escalations(events: Iterable[Event]) -> Iterator[str]:
+    for event in events:
+        yield f"not answered in time: escalated to {event.data.get('to')} at {moments.clock(event.at)}"
 
 
 def _call_words(attempts: list[Attempt]) -> Iterator[str]:

@@ -5,13 +5,9 @@ from functools import cache
 from zoneinfo import ZoneInfo, available_timezones
 
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
-from django.shortcuts import redirect
 from django.utils import timezone
 
-from runs.access import may_see
 from runs.errors import BadInput
-from runs.views.rules import PageRequest, page
-from runs.views.shell import render_page
 
 COOKIE = "time_zone"
 A_YEAR = 365 * 24 * 3600
@@ -39,22 +35,9 @@ def zones() -> frozenset[str]:
     ) | {"UTC"}
 
 
-@page(may_see, "GET", "POST")
-def settings_page(request: PageRequest) -> HttpResponse:
-    """What a person sets for this browser."""
-    if request.method == "POST":
-        return _keep(request.POST.get("zone", ""))
-    context = {
-        "zones": sorted(zones()),
-        "zone": timezone.get_current_timezone_name(),
-        "saved": "saved" in request.GET,
-    }
-    return render_page(request, "runs/settings.html", context, area="settings")
-
-
-def _keep(name: str) -> HttpResponse:
+def keep(name: str, response: HttpResponse) -> HttpResponse:
+    """Have the browser remember this zone. Raises BadInput."""
     if name not in zones():
         raise BadInput("There is no such time zone; choose one of the list.", field="/zone")
-    response = redirect("/settings/?saved")
     response.set_cookie(COOKIE, name, max_age=A_YEAR, httponly=True, samesite="Lax")
     return response

@@ -22,6 +22,7 @@ def test_a_new_operator_finds_runs_in_every_state(processes: Processes, services
     asking = Step.objects.asking()
     assert set(asking.values_list("asks", flat=True)) == {"confirm", "outcome", "undo"}
     assert asking.exclude(warnings=[]).exists(), "one that nothing can undo"
+    assert asking.filter(escalated_to="lead").exists(), "one that nobody answered in time"
     assert Run.objects.exclude(handover_at=None).count() > Claim.objects.count() > 0
 
     again = processes.start("practice")

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from approvals.models import Delivery, Webhook
 from runs.models import LedgerEntry, Message, Run, Step, Thread
 from runs.parking import CANNOT_UNDO, LATER_CANNOT_UNDO
 from tests.browser.conftest import SignIn
@@ -80,8 +81,22 @@ def test_no_page_scrolls_sideways(page: "Page", sign_in: SignIn, question: str, 
         f"{console}/runs/{run.pk}/",
         f"{console}/conversations/",
         f"{console}/conversations/{run.thread_id}/",
+        f"{console}/settings/",
     ):
-        page.goto(address)
-        for width in (1280, 900, 768, 390, 320):
-            page.set_viewport_size({"width": width, "height": 800})
-            assert page.evaluate("document.documentElement.scrollWidth") <= width, (address, width)
+        _fits(page, address)
+
+
+def test_the_pages_of_webhooks_do_not_scroll_sideways(page: "Page", sign_in: SignIn, console: str) -> None:
+    hook = Webhook.objects.create(url=f"https://hooks.example.com/{'stalwart' * 20}", kinds=["run.ended"])
+    error = "ConnectError: " + "a" * 200
+    Delivery.objects.create(message=f"msg_{'0' * 32}", kind="run.ended", body="{}", webhook=hook, error=error)
+    sign_in(page, "olga")
+    for address in (f"{console}/settings/webhooks/", f"{console}/settings/webhooks/{hook.pk}/"):
+        _fits(page, address)
+
+
+def _fits(page: "Page", address: str) -> None:
+    page.goto(address)
+    for width in (1280, 900, 768, 390, 320):
+        page.set_viewport_size({"width": width, "height": 800})
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, (address, width)

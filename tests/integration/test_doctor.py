@@ -11,10 +11,12 @@ from django.core.management import call_command
 from django.db import connection
 from django.utils import timezone
 
+from approvals.models import Delivery, Webhook
 from runs import queue, services, workers
 from runs.demo import make_logins
 from runs.engine import advance
-from runs.models import Run, Step, Worker
+from runs.escalating import escalate_expired
+from runs.models import Event, Notice, Run, Step, Worker
 from stalwart_site.doctor import BAD, OK, WARN, Finding, examine_database, examine_settings
 from tests.factories import AGENT, approve_all, question, start
 from tests.world import WORLD
@@ -125,10 +127,12 @@ def test_a_run_that_could_move_and_that_nothing_moves_is_stuck(
 def test_a_question_that_waits_for_people_is_not_stuck_but_told(agent: str) -> None:
     WORLD.script = {"tag": ["times out after"], "find": ["cannot say"]}
     run = approve_all(start(agent, "tag 1"))
-    Step.objects.update(asked_at=timezone.now() - LONG_AGO, expires_at=timezone.now() - timedelta(seconds=1))
+    Step.objects.update(asked_at=timezone.now() - LONG_AGO, expires_at=timezone.now() - LONG_AGO)
     said = of("questions")
     assert "1 unknown outcome(s), the oldest asked 5 min ago: `stalwart lookup`" in said
-    assert "1 question(s) past their time" in said
+    assert "1 question(s) past their time that have not escalated" in said
+    assert escalate_expired() == 1
+    assert "1 question(s) that nobody answered in time" in of("questions")
     assert (of("work"), question(run).state) == ("", "unknown")
 
 
@@ -137,6 +141,34 @@ def test_a_call_that_never_came_back_is_told(agent: str) -> None:
     Step.objects.update(state="sent", sent_at=timezone.now() - LONG_AGO)
     Run.objects.update(state="running", lease_expires_at=timezone.now() + LONG_AGO)
     assert f"1 call(s) under way for over a minute: {run.name} charge" in of("work")
+
+
+def test_who_is_not_told_is_told_here(agent: str) -> None:
+    run = start(agent, "pay 1")
+    assert of("messages") == ""
+    hook = Webhook.objects.create(url="https://hooks.example/", kinds=[], disabled_at=timezone.now())
+    Delivery.objects.create(message="msg_1", kind="test", body="{}", webhook=hook, state="dead")
+    Event.objects.create(run=run, kind="run.stuck", actor="engine", at=timezone.now() - LONG_AGO)
+    Notice.objects.exclude(event__kind="run.stuck").delete()
+    said = of("messages")
+    assert "1 line(s) wait to be told, the oldest for 5 min: is a `stalwart sweep` running?" in said
+    assert "1 message(s) were given up within a day" in said
+    assert "disabled: https://hooks.example/" in said
+
+
+@pytest.mark.parametrize(
+    ("trigger", "says"),
+    [("append_only", "the record can be changed"), ("notable", "nobody is told of anything")],
+)
+def test_a_trigger_that_is_gone_is_bad(trigger: str, says: str) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT tgname FROM pg_trigger WHERE tgname LIKE %s", [f"pgtrigger_{trigger}_%"])
+        [name] = cursor.fetchone()
+        cursor.execute(f"ALTER TABLE runs_event DISABLE TRIGGER {name}")
+        try:
+            assert says in of("tables")
+        finally:
+            cursor.execute(f"ALTER TABLE runs_event ENABLE TRIGGER {name}")
 
 
 # --- Settings -----------------------------------------------------------------------------------------

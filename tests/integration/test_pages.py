@@ -72,6 +72,7 @@ def addresses(failed_run: Run, waiting: Run) -> list[str]:
         reverse("handover", args=[handed.pk]),
         reverse("handover", args=[handed.pk]) + "?format=text",
         reverse("handover", args=[handed.pk]) + "?format=json",
+        reverse("settings"),
     ]
 
 

@@ -11,6 +11,7 @@ from django.core.management import call_command
 from django.db import connection
 from django.utils import timezone
 
+from approvals.models import Delivery, Webhook
 from runs import queue, workers
 from runs.models import IdempotencyRecord, Run, Token, Worker
 from stalwart_site import pruning
@@ -65,6 +66,11 @@ def _leave_things_behind(run: Run, age: timedelta) -> None:
     AccessAttempt.objects.update(attempt_time=then)
     AccessLog.objects.create(username="ana")
     AccessLog.objects.update(attempt_time=then)
+    hook = Webhook.objects.create(url="https://hooks.example/", kinds=["run.ended"])
+    for state in ("waiting", "sent", "dead"):
+        Delivery.objects.create(
+            message=state, kind="test", body="{}", webhook=hook, state=state, created_at=then
+        )
     queue.nudge(run.pk)
     with connection.cursor() as cursor:
         cursor.execute("UPDATE django_q_ormq SET lock = %s", [then])
@@ -87,6 +93,7 @@ def test_what_nobody_needs_goes_and_the_record_stays(run: Run, capsys: pytest.Ca
     assert gone == {
         "failed tasks": 1,
         "request keys": 1,
+        "messages": 2,
         "workers": 2,
         "sessions": 1,
         "sign-in attempts": 1,
@@ -94,8 +101,13 @@ def test_what_nobody_needs_goes_and_the_record_stays(run: Run, capsys: pytest.Ca
         "sign-ins": 1,
     }
     after = counts()
-    assert {name for name in before if after[name] != before[name]} == {"IdempotencyRecord", "Worker"}
-    assert set(before) - RECORD == {"IdempotencyRecord", "Worker"}  # every other table is the record
+    assert {name for name in before if after[name] != before[name]} == {
+        "IdempotencyRecord",
+        "Worker",
+        "Delivery",
+    }
+    kept = {"Webhook", "MailChoice", "Notice"}  # what people chose, and what is still to be told
+    assert set(before) - RECORD == {"IdempotencyRecord", "Worker", "Delivery"} | kept
     assert list(run.events.values_list("pk", flat=True)) == events
     assert set(prune(capsys).values()) == {0}
 

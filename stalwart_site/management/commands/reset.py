@@ -9,13 +9,14 @@ from django.conf import settings
 from django.db import connection, transaction
 from django.db.models.functions import Now
 
+from approvals.models import MailChoice, Webhook
 from runs import workers
 from runs.errors import NotAllowed, RunLeased
 from runs.models import Run, Token, Worker
 from stalwart_site import practice
 from stalwart_site.terminal import USAGE, TerminalCommand
 
-KEPT = {Token, Worker}  # neither is about runs
+KEPT = {Token, Worker, Webhook, MailChoice}  # none is about runs
 
 
 class Command(TerminalCommand):

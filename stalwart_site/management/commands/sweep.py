@@ -1,10 +1,11 @@
-"""`stalwart sweep`: finds what is due or was left behind, and wakes the workers for it."""
+"""`stalwart sweep`: finds what is due or was left behind, and wakes the workers for it; beside that, messages leave."""
 
 import threading
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from approvals.delivering import deliver_forever
 from runs.recovery import sweep_forever
 from stalwart_site.processes import StopSignals
 
@@ -19,11 +20,15 @@ class Command(BaseCommand):
         signals, stop = StopSignals(), threading.Event()
         sweeper = threading.Thread(target=sweep_forever, args=(stop,), name="sweep", daemon=True)
         sweeper.start()
+        # In a thread of its own: a receiver that is slow keeps no run waiting.
+        messenger = threading.Thread(target=deliver_forever, args=(stop,), name="messenger", daemon=True)
+        messenger.start()
         while sweeper.is_alive() and not signals.wait(0.5):
             pass
         ended_by_itself = not signals.count
         stop.set()
         sweeper.join(timeout=10)
+        messenger.join(timeout=1)  # what is being sent is tried again by the next one, under the same id
         signals.ignore()
         if ended_by_itself:
             raise CommandError("the sweep ended by itself")
