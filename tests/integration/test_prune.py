@@ -30,6 +30,7 @@ RECORD = {
     "Answer",
     "Claim",
     "Note",
+    "WorkerOrder",
 }
 
 

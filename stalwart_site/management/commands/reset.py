@@ -11,11 +11,11 @@ from django.db.models.functions import Now
 
 from runs import workers
 from runs.errors import NotAllowed, RunLeased
-from runs.models import Run, Token, Worker
+from runs.models import Run, Token, Worker, WorkerOrder
 from stalwart_site import practice
 from stalwart_site.terminal import USAGE, TerminalCommand
 
-KEPT = {Token, Worker}  # neither is about runs
+KEPT = {Token, Worker, WorkerOrder}  # none is about runs
 
 
 class Command(TerminalCommand):

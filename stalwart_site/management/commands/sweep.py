@@ -1,10 +1,13 @@
 """`stalwart sweep`: finds what is due or was left behind, and wakes the workers for it."""
 
 import threading
+from contextlib import suppress
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
+from django.db import DatabaseError
 
+from runs import workers
 from runs.recovery import sweep_forever
 from stalwart_site.processes import StopSignals
 
@@ -24,6 +27,8 @@ class Command(BaseCommand):
         ended_by_itself = not signals.count
         stop.set()
         sweeper.join(timeout=10)
+        with suppress(DatabaseError):
+            workers.stopped(workers.own_name())
         signals.ignore()
         if ended_by_itself:
             raise CommandError("the sweep ended by itself")
