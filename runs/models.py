@@ -401,7 +401,9 @@ class Worker(models.Model):
     kind = models.CharField(max_length=10, default="worker")  # worker | sweep | web
     version = models.CharField(max_length=40, blank=True)
     doing = models.CharField(max_length=10, default="works")  # works | finishes | rests: as it says itself
-    wanted = models.CharField(max_length=10, blank=True)  # paused | drained: the last order; '' where it may work
+    wanted = models.CharField(
+        max_length=10, blank=True
+    )  # paused | drained: the last order; '' where it may work
     started_at = models.DateTimeField(db_default=Now())
     seen_at = models.DateTimeField(db_default=Now())
     stopped_at = models.DateTimeField(null=True, blank=True)

@@ -7,7 +7,7 @@ import socket
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Literal
+from typing import Any, Literal
 
 from django.db.models import DateTimeField, ExpressionWrapper, F, Max, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Greatest
@@ -18,7 +18,17 @@ from runs.transitions import clock
 from runs.workers import FRESH
 
 State = Literal[
-    "working", "idle", "pausing", "paused", "resuming", "draining", "silent", "dead", "drained", "stopped"
+    "alive",
+    "working",
+    "idle",
+    "pausing",
+    "paused",
+    "resuming",
+    "draining",
+    "silent",
+    "dead",
+    "drained",
+    "stopped",
 ]
 CHANGING: tuple[State, ...] = ("pausing", "resuming", "draining")
 GONE: tuple[State, ...] = ("silent", "dead", "drained", "stopped")
@@ -129,6 +139,8 @@ def _state(row: Worker, holds: bool, now: datetime) -> State:
         return "drained" if row.wanted == workers.DRAINED else "stopped"
     if row.seen_at <= now - FRESH:
         return "dead" if _is_gone(row) else "silent"
+    if row.kind != "worker":
+        return "alive"
     if row.wanted == workers.DRAINED or (row.doing == workers.FINISHES and not row.wanted):
         return "draining"
     if row.wanted == workers.PAUSED:
@@ -176,7 +188,7 @@ def backlog() -> Backlog:
     return Backlog(queue.waiting(), queue.oldest(), len(times), min(times, default=None), swept)
 
 
-def unheld_since() -> "QuerySet[Run, Run]":
+def unheld_since() -> "QuerySet[Any, Any]":
     """The runs that a worker could move and that nobody holds; `idle_since`: from when on nothing has moved them."""
     last = (
         Event.objects.filter(run=OuterRef("pk"))

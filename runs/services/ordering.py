@@ -1,8 +1,8 @@
 """What an operator has workers do: pause, resume, drain. It is written down, and each worker hears of it at its beat.
 
-    pause    take no new run; what is in flight is finished, recorded and given back; the process stays
-    resume   take runs again
-    drain    as a pause, and then the process ends, with exit code 0
+pause    take no new run; what is in flight is finished, recorded and given back; the process stays
+resume   take runs again
+drain    as a pause, and then the process ends, with exit code 0
 """
 
 from django.db import transaction

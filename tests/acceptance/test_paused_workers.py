@@ -2,6 +2,7 @@
 
 import os
 import signal
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import httpx
@@ -149,7 +150,7 @@ def test_a_paused_worker_that_is_killed_is_shown_as_dead(
     until(lambda: state_of(worker) == "paused", "the pause")
     os.kill(worker.pid, signal.SIGKILL)
     worker.process.wait()
-    monkeypatch.setattr(roster, "FRESH", roster.FRESH / 15)
+    monkeypatch.setattr("runs.roster.FRESH", timedelta(seconds=1))
     until(lambda: state_of(worker) == "dead", "it to be missed")
     process = found(worker)
     assert process and process.order and (process.order.by, process.order.what) == ("Olga Petrova", "pause")
