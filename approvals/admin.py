@@ -2,7 +2,7 @@
 
 from django.contrib import admin
 
-from approvals.models import Answer, Claim, Note
+from approvals.models import Answer, Bulk, Claim, Note
 from runs.admin import History
 
 
@@ -13,6 +13,14 @@ class AnswerHistory(History):
     run_lookup = "step__run__in"
     list_display = ("id", "step", "answer", "by", "reason", "asked_at", "at")
     list_select_related = ("step",)
+
+
+@admin.register(Bulk)
+class BulkHistory(History):
+    """What people approved together."""
+
+    run_lookup = ""
+    list_display = ("id", "by", "at", "done_at")
 
 
 @admin.register(Claim)

@@ -59,8 +59,8 @@ class AnswerForm(forms.Form):
     def reply(self) -> Reply:
         """The answer as it was sent; approvals.services says what comes of it."""
         names = ("answer", "digest", "nonce", "reason", "reference")
-        sent = {name: str(self.data.get(name, "")) for name in names}
-        return Reply(**sent, result=self.result if sent["answer"] == "happened" else None)
+        answer, *others = (str(self.data.get(name, "")) for name in names)
+        return Reply(answer, *others, result=self.result if answer == "happened" else None)
 
     @property
     def first_error(self) -> str:

@@ -28,6 +28,7 @@ RECORD = {
     "Event",
     "Token",
     "Answer",
+    "Bulk",
     "Claim",
     "Note",
     "WorkerOrder",
