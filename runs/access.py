@@ -4,7 +4,7 @@
 | --- | --- |
 | support | see everything of the console, answer confirmations, take care of handovers |
 | lead | what support may, and the confirmations that need a lead |
-| operator | settle unknown outcomes and stuck undos, cancel, undo, resume runs, pause and drain workers, take care of handovers |
+| operator | settle unknown outcomes and stuck undos; cancel, undo, resume runs; pause workers; take care of handovers |
 | admin | Django admin, and what an operator may |
 
 A token has one scope: `agent` starts runs and proposes calls, `approver` answers as its person, `operator`
