@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
+from django.conf import settings
 from django.db.models import DateTimeField, ExpressionWrapper, F, Max, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Greatest
 
@@ -137,7 +138,7 @@ def _process(row: Worker, held: Sequence[Held], order: WorkerOrder | None, now: 
 def _state(row: Worker, holds: bool, now: datetime) -> State:
     if row.stopped_at:
         return "drained" if row.wanted == workers.DRAINED else "stopped"
-    if row.seen_at <= now - FRESH:
+    if row.seen_at <= now - FRESH - (_pace() if row.kind == "sweep" else timedelta()):
         return "dead" if _is_gone(row) else "silent"
     if row.kind != "worker":
         return "alive"
@@ -148,6 +149,11 @@ def _state(row: Worker, holds: bool, now: datetime) -> State:
     if row.doing == workers.RESTS:
         return "resuming"
     return "working" if holds else "idle"
+
+
+def _pace() -> timedelta:
+    """A sweep beats once in each pass."""
+    return timedelta(seconds=settings.SWEEP_SECONDS)
 
 
 def _is_gone(row: Worker) -> bool:

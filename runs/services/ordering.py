@@ -6,10 +6,12 @@ drain    as a pause, and then the process ends, with exit code 0
 """
 
 from django.db import transaction
+from django.db.models.functions import Now
 
 from runs.access import Actor, may_operate
 from runs.errors import BadInput, Conflict, NotFound
 from runs.models import Worker, WorkerOrder
+from runs.roster import KNOWN_FOR
 from runs.services.refusals import require
 from runs.workers import DRAINED, PAUSED
 
@@ -19,7 +21,7 @@ MAX_REASON = 500
 
 
 def order(actor: Actor, what: str, worker_id: int | None = None, reason: str = "") -> list[Worker]:
-    """Have one worker, or all that have not stopped, do this. Returns those that were meant.
+    """Have one worker do this, or all that were heard from within a day. Returns those that were meant.
 
     Who does so already is left as it is. Raises NotAllowed, BadInput, NotFound, Conflict (it has stopped, or is being
     drained, which nothing takes back).
@@ -31,15 +33,17 @@ def order(actor: Actor, what: str, worker_id: int | None = None, reason: str = "
         raise BadInput(f"The reason has at most {MAX_REASON} characters, without NUL.", field="/reason")
     before, wanted = ORDERS[what]
     with transaction.atomic():
-        meant = [_one(worker_id, what)] if worker_id is not None else list(_all())
+        meant = _all() if worker_id is None else [_one(worker_id, what)]
         for worker in meant:
             if worker.wanted in before:
                 _write(actor, worker, what, wanted, reason)
     return meant
 
 
-def _all() -> "list[Worker]":
-    return list(Worker.objects.carrying().select_for_update().order_by("pk"))
+def _all() -> list[Worker]:
+    """Also one that is silent just now: it hears of it if it comes back."""
+    known = Worker.objects.carrying().filter(seen_at__gt=Now() - KNOWN_FOR)
+    return list(known.select_for_update().order_by("pk"))
 
 
 def _one(worker_id: int, what: str) -> Worker:

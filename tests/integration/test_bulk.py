@@ -218,10 +218,12 @@ def test_a_row_that_was_refused_is_not_approved_by_sending_the_form_again(
 
 
 def test_a_nonce_of_other_rows_or_of_somebody_else_is_refused(three: list[Run]) -> None:
-    approve(three[0])
-    for who, runs in ((ANA, three[1:]), (Actor("Tom", frozenset({"support"}), user_id=None), three[1:2])):
+    first, others = (bulk.read(picked(*runs)) for runs in (three[:1], three[1:]))
+    bulk.approve(ANA, NONCE, first)
+    somebody_else = Actor("Tom Baker", frozenset({"support"}), user_id=7)
+    for who, rows in ((ANA, others), (somebody_else, first)):
         with pytest.raises(BadInput, match="This nonce was used for other rows"):
-            bulk.approve(who, NONCE, bulk.read(picked(*runs)))
+            bulk.approve(who, NONCE, rows)
     assert Answer.objects.count() == 1
 
 
@@ -324,7 +326,14 @@ def test_ticks_that_are_none_are_refused_in_words(ana: Client, picks: list[str],
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("nonce", ""), ("nonce", "n" * 41), ("reason", "\x00"), ("reason", "x" * 2001)]
+    ("name", "value"),
+    [
+        ("nonce", ""),
+        ("nonce", "n" * 41),
+        ("nonce", "a/b/../../admin"),
+        ("reason", "\x00"),
+        ("reason", "x" * 2001),
+    ],
 )
 def test_a_form_that_is_not_whole_is_refused(ana: Client, three: list[Run], name: str, value: str) -> None:
     sent = {"pick": picked(*three), "nonce": NONCE, "do": "approve"} | {name: value}

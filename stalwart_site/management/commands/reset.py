@@ -39,7 +39,8 @@ class Command(TerminalCommand):
         self.machine.ask_services("POST", "/reset")
         if not options["json"]:
             self.say(f"The practice services are as they were at first; {runs} run(s) forgotten.")
-        filled = practice.fill(self.stderr.write) if workers.alive() and not options["empty"] else 0
+        carried_out = workers.alive() and not workers.all_paused()
+        filled = practice.fill(self.stderr.write) if carried_out and not options["empty"] else 0
         if options["json"]:
             self.say_json({"runs_forgotten": runs, "runs_made": filled})
         elif filled:
