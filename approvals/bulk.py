@@ -2,7 +2,7 @@
 
 It is no transaction over all of them. Each row is an answer of its own, with the digest that the list showed and a
 nonce of its own, through the same service as a single answer; what comes of it is told row by row. The answers are
-recorded by the request itself: fifty take well under a second, and an answer that waited in the queue would leave its
+recorded by the request itself: fifty take less than a second, and an answer that waited in the queue would leave its
 person, and the next one who looks, without knowing. Carrying the runs out is the workers' business, as ever.
 """
 
@@ -15,9 +15,10 @@ from django.db import IntegrityError, transaction
 from django.db.models.functions import Now
 from django.utils import timezone
 
+from approvals import services
 from approvals.models import Answer, Bulk
 from approvals.questions import is_open
-from approvals.services import Reply, answer
+from approvals.services import Reply
 from runs.access import Actor, asked_for, may_answer
 from runs.agentfile import AgentSpec, spec_of
 from runs.errors import BadInput, NotAllowed, NotFound, Problem
@@ -196,7 +197,7 @@ def _one(actor: Actor, bulk: Bulk, pick: Pick, reason: str) -> dict[str, str]:
     reply = Reply("approve", pick.digest, f"{bulk.nonce}-{pick.step_id}", reason=reason, bulk=bulk)
     try:
         _refuse_what_stands_alone(pick)
-        answer(actor, pick.step_id, reply)
+        services.answer(actor, pick.step_id, reply)
     except Problem as problem:
         return {"type": problem.type, "detail": str(problem)}
     return {}

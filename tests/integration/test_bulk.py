@@ -12,6 +12,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from approvals import bulk
+from approvals import services as answering
 from approvals.models import Answer, Bulk
 from runs import queue, services
 from runs.access import Actor
@@ -375,7 +376,7 @@ def test_a_process_that_died_in_the_middle_leaves_what_was_recorded_and_says_wha
 
 
 def _die_at(row: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    record: Callable[..., Answer] = bulk.answer
+    record: Callable[..., Answer] = answering.answer
     seen = 0
 
     def dying(*args: Any) -> Answer:
@@ -385,7 +386,7 @@ def _die_at(row: int, monkeypatch: pytest.MonkeyPatch) -> None:
             raise KeyboardInterrupt
         return record(*args)
 
-    monkeypatch.setattr(bulk, "answer", dying)
+    monkeypatch.setattr(answering, "answer", dying)
 
 
 @pytest.mark.django_db(transaction=True)
