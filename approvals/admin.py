@@ -2,7 +2,7 @@
 
 from django.contrib import admin
 
-from approvals.models import Answer, Claim, Delivery, MailChoice, Note, Webhook
+from approvals.models import Answer, Bulk, Claim, Delivery, MailChoice, Note, Webhook
 from runs.admin import History
 
 
@@ -14,6 +14,14 @@ class AnswerHistory(History):
     list_display = ("id", "step", "answer", "by", "reason", "asked_at", "at")
     list_select_related = ("step",)
     exclude = ("data",)  # of what happened: values that its tool may hide
+
+
+@admin.register(Bulk)
+class BulkHistory(History):
+    """What people approved together."""
+
+    run_lookup = ""
+    list_display = ("id", "by", "at", "done_at")
 
 
 @admin.register(Claim)

@@ -58,9 +58,11 @@ class AnswerForm(forms.Form):
 
     def reply(self) -> Reply:
         """The answer as it was sent; approvals.services says what comes of it."""
-        names = ("answer", "digest", "nonce", "reason", "reference")
-        sent = {name: str(self.data.get(name, "")) for name in names}
-        return Reply(**sent, result=self.result if sent["answer"] == "happened" else None)
+        answer, digest, nonce, reason, reference = (
+            str(self.data.get(name, "")) for name in ("answer", "digest", "nonce", "reason", "reference")
+        )
+        result = self.result if answer == "happened" else None
+        return Reply(answer, digest, nonce, reason=reason, reference=reference, result=result)
 
     @property
     def first_error(self) -> str:

@@ -9,8 +9,30 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from runs.fields import ListField
+from runs.fields import ListField, ObjectField
 from runs.models import Run, Step
+
+
+class Bulk(models.Model):
+    """Calls that somebody approved together: each is an answer of its own, in a transaction of its own.
+
+    `rows` is what was ticked, `refused` what was not recorded and why; whatever is in neither of `answers` and
+    `refused` was not reached. The same nonce is the same bulk.
+    """
+
+    nonce = models.CharField(max_length=40, unique=True)
+    rows = ListField()  # [{step, digest}], in the order of the list
+    refused = ObjectField(default=dict, blank=True)  # the id of the step -> {type, detail}
+    by = models.CharField(max_length=200)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, null=True, blank=True)
+    at = models.DateTimeField(db_default=Now())
+    done_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        triggers: ClassVar = [pgtrigger.Protect(name="bulk_stays", operation=pgtrigger.Delete)]
+
+    def __str__(self) -> str:
+        return f"{len(self.rows)} together by {self.by}"
 
 
 class Answer(models.Model):
@@ -25,6 +47,7 @@ class Answer(models.Model):
     by = models.CharField(max_length=200)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, null=True, blank=True)
     asked_at = models.DateTimeField(null=True, blank=True)  # the step may be asked about again
+    bulk = models.ForeignKey(Bulk, models.PROTECT, null=True, blank=True, related_name="answers")
     at = models.DateTimeField(db_default=Now())
 
     class Meta:

@@ -1,11 +1,13 @@
 """What needs a person: the open questions, oldest first, in the words of their tools."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.db.models import QuerySet
 from django.utils import timezone
 
+from approvals import bulk
 from runs.access import Actor
 from runs.agentfile import AgentSpec, spec_of
 from runs.models import Step
@@ -56,6 +58,7 @@ class Row:
     is_overdue: bool
     approver: str
     escalation: Look | None  # nobody answered in time
+    pick: str  # what a tick of it sends; '' where it is not answered together with others
 
 
 @dataclass(frozen=True)
@@ -67,17 +70,23 @@ class Listing:
     since: str
     seen: str
 
+    @property
+    def has_picks(self) -> bool:
+        """Some of them can be approved together."""
+        return any(row.pick for row in self.rows)
+
 
 def listing(filters: Filters, actor: Actor, after: str = "") -> Listing:
-    """The questions that this person asked for, from a cursor on. One query."""
+    """The questions that this person asked for, from a cursor on. One query, and one for what they cover."""
     now = timezone.now()
     found = filters.rows(actor).select_related("run__thread", "undoes")
     found = _from(found, after)
     steps = list(found[: PAGE + 1])
     shown = steps[:PAGE]
     young = [str(step.pk) for step in steps if step.asked_at and step.asked_at > now - OVERLAP]
+    covered = bulk.covered_by(shown)
     return Listing(
-        tuple(_row(step, spec_of(step.run.thread.agent), now) for step in shown),
+        tuple(_row(step, actor, covered.get(step.pk, []), now) for step in shown),
         _cursor(shown[-1]) if len(steps) > PAGE else "",
         now.isoformat(),
         ",".join(young),
@@ -123,8 +132,9 @@ def _cursor(step: Step) -> str:
     return f"{step.asked_at.isoformat()}_{step.pk}" if step.asked_at else ""
 
 
-def _row(step: Step, spec: AgentSpec, now: datetime) -> Row:
+def _row(step: Step, actor: Actor, covered: Sequence[Step], now: datetime) -> Row:
     run, thread = step.run, step.run.thread
+    spec = spec_of(thread.agent)
     facts = (thread.agent, thread.user, run.name, run.ticket)
     return Row(
         step_id=step.pk,
@@ -137,6 +147,7 @@ def _row(step: Step, spec: AgentSpec, now: datetime) -> Row:
         is_overdue=bool(step.expires_at and step.expires_at < now),
         approver=step.approver,
         escalation=look_of_escalation(step),
+        pick=bulk.pick_of(actor, step, covered, spec),
     )
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.db import IntegrityError, transaction
 
-from approvals.models import Answer
+from approvals.models import Answer, Bulk
 from runs import services
 from runs.access import Actor
 from runs.errors import AlreadyAnswered, BadInput
@@ -19,7 +19,8 @@ NONCE = re.compile(r"[\x21-\x7e]{8,64}")
 class Reply:
     """What a person said. `digest` is the 64 hex digits they saw; `nonce` makes a repeat the same answer.
 
-    `reason` is needed to abandon, `reference` for done by hand; `result` are the fields of what happened.
+    `reason` is needed to abandon, `reference` for done by hand; `result` are the fields of what happened. `bulk` is
+    what it was given together with.
     """
 
     answer: str
@@ -28,6 +29,7 @@ class Reply:
     reason: str = ""
     reference: str = ""
     result: dict[str, Any] | None = None
+    bulk: Bulk | None = None
 
 
 def answer(actor: Actor, step_id: int, reply: Reply) -> Answer:
@@ -41,6 +43,8 @@ def answer(actor: Actor, step_id: int, reply: Reply) -> Answer:
     if stored:
         return stored
     data = {name: value for name in ("reason", "reference", "result") if (value := getattr(reply, name))}
+    if reply.bulk:
+        data["together"] = len(reply.bulk.rows)
     try:
         with transaction.atomic():
             step = services.resolve(actor, step_id, reply.answer, reply.digest, data)
@@ -54,6 +58,7 @@ def answer(actor: Actor, step_id: int, reply: Reply) -> Answer:
                 by=actor.name,
                 user_id=actor.user_id,
                 asked_at=step.asked_at,
+                bulk=reply.bulk,
             )
     except (AlreadyAnswered, IntegrityError):
         stored = _stored(actor, step_id, reply)  # a double click: the first one has just been stored

@@ -2,11 +2,13 @@
 
 from django.urls import path
 
-from approvals import dashboard_views, handover_views, settings_views, views
+from approvals import bulk_views, dashboard_views, handover_views, settings_views, views
 
 urlpatterns = [
     path("", views.needs_you_page, name="needs-you"),
     path("news/", views.needs_you_news, name="needs-you-news"),
+    path("questions/together/", bulk_views.together, name="together"),
+    path("questions/together/<str:nonce>/", bulk_views.came_of_it, name="came-of-it"),
     path("questions/<int:step_id>/", views.question, name="question"),
     path("questions/<int:step_id>/card/", views.question_card, name="question-card"),
     path("questions/<int:step_id>/lookup/", views.question_lookup, name="question-lookup"),

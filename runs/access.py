@@ -4,7 +4,7 @@
 | --- | --- |
 | support | see everything of the console, answer confirmations, take care of handovers |
 | lead | what support may, and the confirmations that need a lead |
-| operator | settle unknown outcomes and stuck undos, cancel, undo and resume runs, take care of handovers, webhooks |
+| operator | settle unknown outcomes and stuck undos; cancel, undo, resume runs; pause workers; webhooks; handovers |
 | admin | Django admin, and what an operator may |
 
 A token has one scope: `agent` starts runs and proposes calls, `approver` answers as its person, `operator`
@@ -96,7 +96,7 @@ def asked_for(actor: Actor, step: Step) -> bool:
 
 
 def may_operate(actor: Actor) -> bool:
-    """Cancel, undo and resume runs."""
+    """Cancel, undo and resume runs; see the workers, pause, resume and drain them."""
     return actor.scope in ("person", "operator") and "operator" in actor.roles
 
 

@@ -13,7 +13,7 @@ from django.http import HttpRequest
 from django.utils.functional import cached_property
 
 from runs.agentfile import spec_of
-from runs.models import Attempt, Event, LedgerEntry, Message, Run, Step, Thread, Token, Worker
+from runs.models import Attempt, Event, LedgerEntry, Message, Run, Step, Thread, Token, Worker, WorkerOrder
 from runs.redaction import data_of
 from runs.views.calls import exact_json
 from runs.views.finding import MANY, Search
@@ -157,7 +157,15 @@ class TokenHistory(History):
 
 @admin.register(Worker)
 class WorkerHistory(History):
-    """The processes that carried runs out."""
+    """The processes of this installation."""
 
     run_lookup = ""
-    list_display = ("name", "started_at", "seen_at", "stopped_at")
+    list_display = ("name", "kind", "version", "doing", "wanted", "started_at", "seen_at", "stopped_at")
+
+
+@admin.register(WorkerOrder)
+class WorkerOrderHistory(History):
+    """What operators had workers do."""
+
+    run_lookup = ""
+    list_display = ("worker", "what", "by", "reason", "at")

@@ -13,7 +13,6 @@ So writes that need no pause cost N + 1 commits. A resume is this same loop on t
 import functools
 import os
 import secrets
-import socket
 import time
 from collections.abc import Callable
 from typing import TypeVar
@@ -21,7 +20,7 @@ from typing import TypeVar
 from django.conf import settings
 from django.db import connection, transaction
 
-from runs import draining, faults, heartbeat, mishaps, rewind
+from runs import draining, faults, heartbeat, mishaps, rewind, workers
 from runs.actions import (
     Action,
     Ask,
@@ -59,8 +58,8 @@ OVERTAKEN_TIMES = 20  # in a row: then a guard is wrong
 
 @functools.cache
 def worker_name() -> str:
-    """The name of this process, unlike that of any other process before or after it."""
-    return f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
+    """`host:pid:family:random`: the name of this process, unlike that of any other before or after it."""
+    return f"{workers.own_name()}:{secrets.token_hex(4)}"
 
 
 os.register_at_fork(after_in_child=worker_name.cache_clear)

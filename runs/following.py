@@ -50,7 +50,7 @@ def reply_of(run_id: int) -> Reply:
 def follow(run_id: int, *, alone: bool = False, before_acting: Callable[[], object] = lambda: None) -> Reply:
     """Wait until nothing more can happen to the run by itself; where no worker is alive, carry it out here.
 
-    Raises HeldUp where it cannot be carried on now (runs/mishaps.py).
+    Raises HeldUp where it cannot be carried on now (runs/mishaps.py), or every worker is paused.
     `alone`: no worker can be alive, whatever the table of workers says. `before_acting` is called before this
     process sends anything.
     """
@@ -65,6 +65,8 @@ def follow(run_id: int, *, alone: bool = False, before_acting: Callable[[], obje
             continue
         elif held_up := Run.objects.exclude(trouble="").filter(pk=run_id).first():
             raise HeldUp(f"{held_up.name} is held up, and is tried again by itself: {held_up.trouble}.")
+        elif not alone and workers.all_paused() and Run.objects.unheld().filter(pk=run_id).exists():
+            raise HeldUp(f"R-{run_id} waits: every worker is paused. `stalwart workers resume` resumes them.")
         time.sleep(POLL_SECONDS)
 
 

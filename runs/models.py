@@ -60,6 +60,10 @@ class RunQuerySet(models.QuerySet["Run"]):
         """Those that no live worker holds, by the database's clock."""
         return self.filter(Q(lease_expires_at=None) | Q(lease_expires_at__lt=Now()))
 
+    def held(self) -> "RunQuerySet":
+        """Those that somebody carries out, or did when it died: a run that is held is moving."""
+        return self.filter(state__in=[RunState.RUNNING, RunState.ROLLING_BACK]).exclude(lease_owner="")
+
     def with_work(self) -> "RunQuerySet":
         """Those that a worker could move now: its turn, a lookup that is due, a late outcome, or what people said."""
         steps = Step.objects.filter(run=models.OuterRef("pk"))
@@ -108,6 +112,7 @@ class Run(models.Model):
     lease_owner = models.CharField(max_length=120, blank=True)
     lease_expires_at = models.DateTimeField(null=True, blank=True)
     lease_epoch = models.PositiveBigIntegerField(default=0)
+    claimed_at = models.DateTimeField(null=True, blank=True)  # by its last owner
     cancel_requested_at = models.DateTimeField(null=True, blank=True)
     cancel_requested_by = models.CharField(max_length=200, blank=True)
     cancel_reason = models.TextField(blank=True)
@@ -410,13 +415,50 @@ class IdempotencyRecord(models.Model):
         return self.key
 
 
-class Worker(models.Model):
-    """A process that carries runs out; alive while its heartbeat is fresh."""
+class WorkerQuerySet(models.QuerySet["Worker"]):
+    """Processes, in the words of the field."""
 
-    name = models.CharField(max_length=120, unique=True)
+    def carrying(self) -> "WorkerQuerySet":
+        """Those that carry runs out, and have not said that they stopped."""
+        return self.filter(kind="worker", stopped_at=None)
+
+
+class Worker(models.Model):
+    """A process of this installation; alive while its heartbeat is fresh. Those of the kind `worker` carry runs out."""
+
+    name = models.CharField(max_length=120, unique=True)  # host:pid:family (runs/workers.py)
+    kind = models.CharField(max_length=10, default="worker")  # worker | sweep | web
+    version = models.CharField(max_length=40, blank=True)
+    doing = models.CharField(max_length=10, default="works")  # works | finishes | rests: as it says itself
+    wanted = models.CharField(
+        max_length=10, blank=True
+    )  # paused | drained: the last order; '' where it may work
     started_at = models.DateTimeField(db_default=Now())
     seen_at = models.DateTimeField(db_default=Now())
     stopped_at = models.DateTimeField(null=True, blank=True)
 
+    objects = WorkerQuerySet.as_manager()
+
     def __str__(self) -> str:
         return self.name
+
+
+class WorkerOrder(models.Model):
+    """What an operator had a worker do: pause, resume or drain. Only ever appended."""
+
+    worker = models.CharField(max_length=120)  # by name: its row goes once nobody needs it
+    what = models.CharField(max_length=10)
+    by = models.CharField(max_length=200)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, null=True, blank=True)
+    reason = models.TextField(blank=True)
+    at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        ordering: ClassVar = ["id"]
+        indexes: ClassVar = [models.Index(fields=["worker", "-id"], name="orders_of_worker")]
+        triggers: ClassVar = [
+            pgtrigger.Protect(name="order_stays", operation=pgtrigger.Update | pgtrigger.Delete),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.what} {self.worker}"

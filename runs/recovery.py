@@ -14,6 +14,7 @@ from django.db import DatabaseError, close_old_connections, transaction
 from django.db.models import F, Q
 from django.db.models.functions import Now
 
+from runs import workers
 from runs.escalating import escalate_expired
 from runs.models import Run
 from runs.queue import nudge, waiting
@@ -42,11 +43,15 @@ def sweep() -> int:
 
 
 def sweep_forever(stop: threading.Event) -> None:
-    """Sweep every STALWART_SWEEP_SECONDS until told to stop; a database that is away is waited for."""
+    """Sweep every STALWART_SWEEP_SECONDS until told to stop; a database that is away is waited for.
+
+    Each pass is a beat: when this process was last seen is when it last swept.
+    """
     while not stop.is_set():
         try:
             escalate_expired()
             sweep()
+            workers.beat(workers.own_name(), kind="sweep")
         except DatabaseError as error:
             log.warning("The sweep could not reach the database, and tries again: %s", error)
             close_old_connections()

@@ -143,6 +143,7 @@ def claim(run_id: int, owner: str) -> Held | None:
         lease_owner=owner,
         lease_expires_at=lease,
         lease_epoch=row.lease_epoch + 1,
+        claimed_at=now,
     )
     if row.state == RunState.READY:
         move_run(held, RunState.RUNNING)

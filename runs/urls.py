@@ -2,7 +2,7 @@
 
 from django.urls import path, re_path
 
-from runs.views import conversations, runs, tools
+from runs.views import conversations, runs, tools, workers
 
 urlpatterns = [
     path("runs/", runs.run_list, name="runs"),
@@ -10,6 +10,8 @@ urlpatterns = [
     path("runs/<int:run_id>/", runs.run_page, name="run"),
     path("tools/", tools.tools_page, name="tools"),
     path("tools/plan/", tools.plan_page, name="plan"),
+    path("workers/", workers.workers_page, name="workers"),
+    path("workers/now/", workers.workers_now, name="workers-now"),
     path("conversations/", conversations.conversation_list, name="conversations"),
     path("conversations/<uuid:thread_id>/", conversations.conversation, name="conversation"),
     path(

@@ -18,6 +18,7 @@ from runs.api.operating import ResumeRun, RunJournal, UndoRun
 from runs.api.planning import Plans
 from runs.api.runs import CancelRun, CloseRun, OneRun, RunEvents, Runs, RunSteps
 from runs.api.threads import OneThread, Threads, Turns
+from runs.api.workers import DrainWorker, PauseWorker, ResumeWorker, Workers
 
 NUMBER = r"[1-9][0-9]{0,17}"  # fits the database's 64 bits
 
@@ -77,6 +78,10 @@ urlpatterns = [
     path("questions/<step:step>", OneQuestion.as_view(), name="question"),
     path("questions/<step:step>/look-up", LookUp.as_view(), name="look-up"),
     path("questions/<step:step>/answer", Answers.as_view(), name="answer"),
+    path("workers", Workers.as_view(), name="workers"),
+    path("workers/<step:worker>/pause", PauseWorker.as_view(), name="worker-pause"),
+    path("workers/<step:worker>/resume", ResumeWorker.as_view(), name="worker-resume"),
+    path("workers/<step:worker>/drain", DrainWorker.as_view(), name="worker-drain"),
     path("plan", Plans.as_view(), name="plan"),
     path("tools", Tools.as_view(), name="tools"),
     path("agents", Agents.as_view(), name="agents"),

@@ -1,4 +1,4 @@
-"""The supervisor of one django-q2 cluster.
+"""The supervisor of one django-q2 cluster, which an operator may have paused or drained (runs/services/ordering.py).
 
 What a cluster does when its processes are killed was found by trying (django-q2 1.11.1). The answers:
 
@@ -13,10 +13,10 @@ What a cluster does when its processes are killed was found by trying (django-q2
                                  -> only the main process is signalled; it drains what was prefetched
 """
 
+import math
 import multiprocessing
 import os
 import signal
-import socket
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -47,48 +47,86 @@ class Supervisor:
     """Keeps one cluster alive until a stop signal comes; then lets it drain."""
 
     def __init__(
-        self, signals: StopSignals, say: Callable[[str], None], *, drain_seconds: float, stall_seconds: float
+        self,
+        signals: StopSignals,
+        say: Callable[[str], None],
+        *,
+        drain_seconds: float,
+        stall_seconds: float,
+        task_seconds: float,
     ) -> None:
-        """`drain_seconds`: how long the calls in flight may take. `stall_seconds`: a cluster that does nothing
-        for so long, though there are nudges, is hung."""
+        """`drain_seconds`: how long the calls in flight may take after a signal. `stall_seconds`: a cluster that does
+        nothing for so long, though there are nudges, is hung. `task_seconds`: what the queue gives any task."""
         self.signals, self.say = signals, say
         self.drain_seconds, self.stall_seconds = drain_seconds, stall_seconds
-        self.name = f"{socket.gethostname()}:{os.getpid()}"
+        self.task_seconds = task_seconds
+        self.name = workers.own_name()
+        self.wanted = ""  # by people: workers.PAUSED, workers.DRAINED, or nothing
+        self._pulse = Pulse(min(LOOK_SECONDS, stall_seconds / 4))
 
     def run(self) -> None:
-        """Until a stop signal: start, watch, replace. Then drain, and leave nothing behind."""
+        """Until a stop signal, or until it is drained: start, watch, replace; and rest while it is paused.
+
+        Then let the calls in flight finish, and leave nothing behind.
+        """
         pause = FIRST_PAUSE
-        while not self.signals.count:
+        while not self._is_over:
+            if self.wanted:
+                self._rest()
+                continue
             started = time.monotonic()
             cluster = _start_cluster(self.drain_seconds)
             reason, patience = self._watch(cluster)
+            ordered = self.wanted != ""
             self._end(cluster, patience)
-            if self.signals.count:
-                break
+            if self._is_over or ordered:
+                continue
             steady = time.monotonic() - started > STEADY_SECONDS
             pause = FIRST_PAUSE if steady else min(2 * pause, LONGEST_PAUSE)
             self.say(f"the cluster {reason}; a new one starts in {pause:.0f} s")
             self.signals.wait(pause)
         self._ask_database(lambda: workers.stopped(self.name))
 
+    @property
+    def _is_over(self) -> bool:
+        return self.signals.count > 0 or self.wanted == workers.DRAINED
+
     def _watch(self, cluster: ForkProcess) -> tuple[str, float]:
-        """Wait for a stop signal, or for a reason to replace the cluster.
+        """Wait for a stop signal or an order, or for a reason to replace the cluster.
 
         Returns the reason, and for how many seconds the cluster may finish what it does.
         """
-        pause = min(LOOK_SECONDS, self.stall_seconds / 4)
-        stall, looked = Stall(), -pause
+        stall = Stall()
+        self._pulse.hurry()
         while not self.signals.wait(0.1):
             if not cluster.is_alive():
                 return f"ended ({describe(cluster.exitcode or 0)})", 0.0
-            if time.monotonic() - looked < pause:
+            if not self._beat(workers.WORKS):
                 continue
-            looked = time.monotonic()
-            self._ask_database(lambda: workers.beat(self.name))
+            if self.wanted:
+                return f"is to be {self.wanted}", self.task_seconds
             idle = self._ask_database(partial(_is_idle, cluster))
             if stall.seconds(progress.counts(), idle=bool(idle)) > self.stall_seconds:
                 return "is hung (there are nudges, and it does nothing)", HUNG_SECONDS
         return "was asked to stop", self.drain_seconds
+
+    def _rest(self) -> None:
+        """Carry nothing out until it is resumed, drained or told to stop."""
+        self.say("paused: no run is taken before it is resumed")
+        self._pulse.hurry()
+        while self.wanted == workers.PAUSED and not self.signals.wait(0.1):
+            self._beat(workers.RESTS)
+        if not self._is_over:
+            self.say("resumed")
+
+    def _beat(self, doing: str) -> bool:
+        """Now and then: say that it lives and what it does, and hear what people want. Returns whether it was time."""
+        if not self._pulse.is_due():
+            return False
+        wanted = self._ask_database(lambda: workers.beat(self.name, doing=doing))
+        if wanted is not None:
+            self.wanted = wanted
+        return True
 
     def _ask_database(self, question: Callable[[], T]) -> T | None:
         """None while the database does not answer: that is not the cluster's fault."""
@@ -113,12 +151,34 @@ class Supervisor:
         cluster.join()
 
     def _wait_for_end(self, cluster: ForkProcess, patience: float) -> None:
-        """For so many seconds; a second stop signal makes it hurry."""
-        deadline = time.monotonic() + patience
+        """For so many seconds, or after a stop signal for those of a drain; a second one makes it hurry."""
+        told, deadline = self.signals.count, time.monotonic() + patience
+        self._pulse.hurry()
         while cluster.is_alive() and time.monotonic() < deadline and self.signals.count < 2:
             cluster.join(0.05)
+            if self.signals.count > told:
+                told, deadline = self.signals.count, min(deadline, time.monotonic() + self.drain_seconds)
+            self._beat(workers.FINISHES)
         if cluster.is_alive():
             self.say(f"the cluster did not finish within {patience:.0f} s, and is killed")
+
+
+class Pulse:
+    """Says when it is time again."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds, self._last = seconds, -math.inf
+
+    def hurry(self) -> None:
+        """It is time now."""
+        self._last = -math.inf
+
+    def is_due(self) -> bool:
+        """Whether so many seconds have passed since this was last true."""
+        if time.monotonic() - self._last < self._seconds:
+            return False
+        self._last = time.monotonic()
+        return True
 
 
 class Stall:

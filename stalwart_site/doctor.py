@@ -13,18 +13,16 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
-from django.db.models import Max, OuterRef, Q, Subquery
 from django.utils import timezone
 
 from approvals.models import Delivery, Webhook
-from runs import queue
+from runs import queue, roster, workers
 from runs.agentfile import agents
 from runs.demo import LOGINS, PASSWORD
 from runs.errors import StalwartError
-from runs.models import Event, Notice, Run, Step, Worker
+from runs.models import Notice, Step
 from runs.states import PARKED, StepState
 from runs.transitions import clock
-from runs.workers import FRESH
 
 OK, WARN, BAD = "ok", "warn", "bad"
 SLOW = timedelta(seconds=60)  # what should move and does not for so long is stuck
@@ -205,18 +203,28 @@ def _logins() -> Iterator[Finding]:
 
 # --- Work -----------------------------------------------------------------------------------------------
 def _workers(now: datetime, alone: bool) -> Iterator[Finding]:
-    known = Worker.objects.filter(stopped_at=None)
-    alive, silent = known.filter(seen_at__gt=now - FRESH), known.filter(seen_at__lte=now - FRESH)
-    if alive:
-        yield Finding(OK, "workers", f"{len(alive)} alive: {_some(alive, lambda worker: worker.name)}")
-    else:
+    known = [process for process in roster.processes(now) if process.worker.kind == "worker"]
+    alive = [process for process in known if process.is_carrying]
+    silent = [process for process in known if process.state in ("silent", "dead")]
+    paused = [process for process in alive if process.worker.wanted]
+    if not alive:
         state, do = (WARN if alone else BAD), "start `stalwart worker`, or `stalwart serve`"
         yield Finding(state, "workers", "none is alive", do)
+    elif paused:
+        do = "no run is taken: `stalwart workers resume`" if len(paused) == len(alive) else ""
+        text = f"{len(paused)} of {len(alive)} paused or draining: {_some(paused, _told)}"
+        yield Finding(WARN, "workers", text, do)
+    else:
+        yield Finding(OK, "workers", f"{len(alive)} alive: {_some(alive, lambda process: process.name)}")
     if silent:
-        names = _some(silent, lambda worker: f"{worker.name} {_ago(now - worker.seen_at)} ago")
+        names = _some(silent, lambda process: f"{process.name} {_ago(now - process.worker.seen_at)} ago")
         yield Finding(
             WARN, "workers", f"ended without a word: {names}", "see their logs; `stalwart prune` forgets them"
         )
+
+
+def _told(process: roster.Process) -> str:
+    return f"{process.name} by {process.order.by}" if process.order else process.name
 
 
 def _queue(now: datetime, alone: bool) -> Iterator[Finding]:
@@ -224,28 +232,21 @@ def _queue(now: datetime, alone: bool) -> Iterator[Finding]:
     age = now - oldest if oldest else timedelta()
     text = f"{waiting} nudge(s) wait, the oldest for {_ago(age)}" if oldest else "no nudge waits"
     is_old = age > SLOW and not alone
-    yield Finding(BAD if is_old else OK, "queue", text, "start more workers" if is_old else "")
+    do = "resume the workers" if workers.all_paused() else "start more workers"
+    yield Finding(BAD if is_old else OK, "queue", text, do if is_old else "")
     if failed := queue.failures(now - timedelta(days=1)):
         yield Finding(WARN, "queue", f"{failed} nudge(s) failed within a day", "the worker's log says why")
 
 
 def _stuck(now: datetime) -> Iterator[Finding]:
     """Runs that could move and do not, and calls that never come back."""
-    last = (
-        Event.objects.filter(run=OuterRef("pk"))
-        .order_by()
-        .values("run")
-        .annotate(last=Max("at"))
-        .values("last")
-    )
     since = now - SLOW
-    overdue = Q(due_at=None) | Q(due_at__lt=since)
-    unheld = Q(lease_expires_at=None) | Q(lease_expires_at__lt=since)
-    runs = Run.objects.with_work().annotate(last=Subquery(last)).filter(overdue, unheld, last__lt=since)
+    runs = roster.unheld_since().filter(idle_since__lt=since)
     calls = Step.objects.filter(state=StepState.SENT, doubt="", sent_at__lt=since).select_related("run")
     if runs:
         text = f"{len(runs)} run(s) could move, and nothing moves them: {_some(runs, lambda run: run.name)}"
-        yield Finding(BAD, "work", text, "is a `stalwart sweep` running, and a worker?")
+        do = "resume the workers" if workers.all_paused() else "is a `stalwart sweep` running, and a worker?"
+        yield Finding(BAD, "work", text, do)
     if calls:
         which = _some(calls, lambda step: f"{step.run.name} {step.tool}")
         text = f"{len(calls)} call(s) under way for over a minute: {which}"

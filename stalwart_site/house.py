@@ -2,7 +2,7 @@
 
     open    lock -> leftovers -> ports -> secret key -> services -> PostgreSQL -> tables -> static files -> web
             -> demo data -> both answer -> worker, sweep; then, beside all that, the practice queue
-    watch   a child that dies is started again, after a pause that doubles
+    watch   a child that dies is started again, after a pause that doubles; a worker that was drained is not
     close   practice queue -> web -> sweep -> worker (which finishes the call in flight) -> services -> PostgreSQL
 
 The order of closing: nobody new gets in, nothing new is woken, what is being sent is recorded, and only then
@@ -171,7 +171,13 @@ class House:
         return [
             Child("web", [*stalwart, "web", *address], environment, QUICK_DRAIN),
             Child("sweep", [*stalwart, "sweep"], environment, QUICK_DRAIN),
-            Child("worker", [*stalwart, "worker"], environment, settings.DRAIN_SECONDS + QUICK_DRAIN),
+            Child(
+                "worker",
+                [*stalwart, "worker"],
+                environment,
+                settings.DRAIN_SECONDS + QUICK_DRAIN,
+                may_end=True,  # it was drained
+            ),
             Child("services", [*services, "--database", books], environment, QUICK_DRAIN),
         ]
 

@@ -7,6 +7,7 @@ was killed, and `end_leftovers` finds it at the next start.
 
 import contextlib
 import ctypes
+import math
 import os
 import select
 import signal
@@ -85,10 +86,18 @@ class Child:
     """One process of ours, in a session of its own: the terminal's Ctrl-C reaches the parent alone."""
 
     def __init__(
-        self, name: str, command: Sequence[str], environment: Mapping[str, str], drain: float
+        self,
+        name: str,
+        command: Sequence[str],
+        environment: Mapping[str, str],
+        drain: float,
+        *,
+        may_end: bool = False,
     ) -> None:
-        """`drain`: seconds the child gets between SIGTERM and SIGKILL."""
+        """`drain`: seconds the child gets between SIGTERM and SIGKILL. `may_end`: once it has ended with 0, it was
+        asked to, by somebody else than its parent, and is not started again."""
         self.name, self.command, self.environment, self.drain = name, command, environment, drain
+        self.may_end = may_end
         self.process: subprocess.Popen[bytes] | None = None
         self._started = 0.0
         self._pause = FIRST_PAUSE
@@ -128,6 +137,9 @@ class Child:
         if code is None:
             return None
         self._kill_group()  # what it left behind
+        if code == 0 and self.may_end:
+            self.process, self._start_at = None, math.inf
+            return f"{self.name} has ended, as it was asked to, and is not started again"
         steady = time.monotonic() - self._started > STEADY_SECONDS
         self._pause = FIRST_PAUSE if steady else min(2 * self._pause, LONGEST_PAUSE)
         self.process, self._start_at = None, time.monotonic() + self._pause

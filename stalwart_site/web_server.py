@@ -7,6 +7,7 @@ from django.core.handlers.wsgi import WSGIHandler
 from django.db import connections
 from gunicorn.app.base import BaseApplication  # type: ignore[import-untyped]
 
+from runs.workers import Heartbeat
 from stalwart_site.processes import signal_me_when_parent_dies
 
 
@@ -40,9 +41,22 @@ def run(host: str, port: int, processes: int, threads: int) -> None:
             "loglevel": "warning",
             "control_socket_disable": True,
             "post_fork": _die_with_parent,
+            "post_worker_init": _begin_to_beat,
+            "worker_exit": _stop_beating,
         }
     ).run()
 
 
 def _die_with_parent(arbiter: object, worker: object) -> None:
     signal_me_when_parent_dies(signal.SIGTERM)
+
+
+def _begin_to_beat(worker: Any) -> None:
+    worker.heartbeat = Heartbeat("web")
+    worker.heartbeat.start()
+
+
+def _stop_beating(arbiter: object, worker: Any) -> None:
+    """In the process that ends. Its parent, where it finds one that is gone, has none to stop."""
+    if heartbeat := getattr(worker, "heartbeat", None):
+        heartbeat.stop()

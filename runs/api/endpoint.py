@@ -64,7 +64,7 @@ def handles(actor: Actor) -> bool:
 
 
 def operates(actor: Actor) -> bool:
-    """Cancel, undo and resume a run."""
+    """Cancel, undo and resume a run; see, pause, resume and drain workers."""
     return may_operate(actor)
 
 

@@ -151,6 +151,12 @@ class Nothing(Body):
     """No members: an empty body or `{}`."""
 
 
+class Order(Body):
+    """Why a worker shall do it."""
+
+    reason: str = Field(default="", max_length=500, examples=["The card service is down."])
+
+
 class NewAnswer(Body):
     """What a person says to a question, bound to what they saw."""
 
@@ -442,6 +448,73 @@ class Answer(Out):
     reference: str | None
     result: dict[str, Any] | None
     links: AnswerLinks
+
+
+class HeldRun(Out):
+    """A run that a process carries out."""
+
+    run: Id
+    since: datetime | None
+    lease_until: datetime | None = Field(description="From then on another worker takes it over.")
+    tool: str | None = Field(
+        description="The call in flight; null between two calls.", examples=["charge_card"]
+    )
+    sent_at: datetime | None
+
+
+class WorkerOrder(Out):
+    """The last that an operator had it do."""
+
+    do: Literal["pause", "resume", "drain"]
+    by: str = Field(examples=["Olga Petrova"])
+    reason: str
+    at: datetime
+
+
+class Worker(Out):
+    """A process of this installation. Those of the kind `worker` carry runs out."""
+
+    id: int
+    name: str = Field(description="Host and process id there.", examples=["web-1:4711"])
+    kind: Literal["worker", "sweep", "web"]
+    state: Literal[
+        "alive",
+        "working",
+        "idle",
+        "pausing",
+        "paused",
+        "resuming",
+        "draining",
+        "silent",
+        "dead",
+        "drained",
+        "stopped",
+    ] = Field(description="silent: not heard from; dead: not heard from, and there is no such process.")
+    version: str
+    holds: list[HeldRun]
+    order: WorkerOrder | None
+    started_at: datetime
+    seen_at: datetime
+    stopped_at: datetime | None
+
+
+class Backlog(Out):
+    """What waits for a worker."""
+
+    runs: int = Field(
+        description="Runs that could move and that nobody holds; 1001 stands for more than 1000."
+    )
+    oldest_run_at: datetime | None
+    nudges: int
+    oldest_nudge_at: datetime | None
+    swept_at: datetime | None = Field(description="When a sweep last went by.")
+
+
+class Workers(Out):
+    """All processes that were heard from within a day, and what waits."""
+
+    items: list[Worker]
+    waiting: Backlog
 
 
 class UndoOf(Out):

@@ -1,10 +1,11 @@
-"""The verbs that callers use: start a run, answer a question or have it looked up, cancel.
+"""The verbs that callers use: start a run, answer a question or have it looked up, cancel; pause and drain workers.
 
 Each writes its own rows in one transaction, together with the nudge; only the engine moves a run.
 """
 
 from runs.services.answering import ANSWERS, look_up, resolve, settled_by_lookup
 from runs.services.operating import cancel, resume, undo
+from runs.services.ordering import ORDERS, order
 from runs.services.starting import (
     FAULTS,
     Proposal,
@@ -23,12 +24,14 @@ from runs.services.starting import (
 __all__ = [
     "ANSWERS",
     "FAULTS",
+    "ORDERS",
     "Proposal",
     "RunRequest",
     "add_faults",
     "cancel",
     "close",
     "look_up",
+    "order",
     "propose",
     "read_turn",
     "resolve",

@@ -39,6 +39,17 @@ def when(moment: datetime) -> SafeString:
 
 
 @register.filter
+def ago(moment: datetime) -> SafeString:
+    """`2 min ago`, exact for those who point at it."""
+    return format_html(
+        '<time datetime="{}" title="{}"><span data-ago>{}</span></time>',
+        moment.isoformat(),
+        moments.exact(moment),
+        moments.ago(moment),
+    )
+
+
+@register.filter
 def at(moment: datetime) -> SafeString:
     """`14:02:07 UTC`, with the date where it is not today."""
     return format_html(
@@ -96,3 +107,15 @@ def age(moment: datetime) -> SafeString:
 def grouped(digits: str) -> str:
     """Hex digits in groups of four, so that two people can compare them."""
     return " ".join(digits[at : at + 4] for at in range(0, len(digits), 4))
+
+
+@register.filter
+def first_digits(digits: str) -> str:
+    """The first 12 of them, in groups: enough to compare on the telephone."""
+    return grouped(digits[:12])
+
+
+@register.filter
+def process(name: str) -> str:
+    """`web-1:4711`: what people say of a process, without what only tells it from those before it."""
+    return ":".join(name.split(":")[:2])

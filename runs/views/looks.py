@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from runs.models import Run, Step
+from runs.roster import State
 from runs.states import PARKED, RUN_ENDS, RunState, StepState
 
 
@@ -52,6 +53,19 @@ QUESTION_LOOKS = {
     "confirm": Look("confirm", *WAITING),
     "outcome": Look("unknown outcome", *UNKNOWN),
     "undo": Look("stuck undo", *STUCK),
+}
+WORKER_LOOKS: dict[State, Look] = {
+    "alive": Look("alive", *DONE),
+    "working": Look("working", *RUNNING),
+    "idle": Look("idle", *DONE),
+    "pausing": Look("pausing", *WAITING),
+    "paused": Look("paused", "waiting", "pause"),
+    "resuming": Look("resuming", *RUNNING),
+    "draining": Look("draining", *WAITING),
+    "silent": Look("silent", *UNKNOWN),
+    "dead": Look("dead", *FAILED),
+    "drained": Look("drained", "quiet", "skip"),
+    "stopped": Look("stopped", "quiet", "skip"),
 }
 ANSWERED = Look("answered", *RUNNING)
 

@@ -9,6 +9,7 @@ from django.db.models import Count, Min
 from django.http import HttpResponse
 from django.shortcuts import render
 
+from runs.access import may_operate
 from runs.models import Step
 
 
@@ -56,6 +57,7 @@ def render_page(
         "waiting_total": sum(tally.count for tally in counts),
         "person": request.user.get_full_name() or request.user.get_username(),
         "roles": _role_words(request),
+        "operates": (actor := getattr(request, "actor", None)) is not None and may_operate(actor),
     }
     return render(request, template, shell | (context or {}), status=status)
 

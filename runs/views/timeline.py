@@ -150,6 +150,8 @@ def _answer_words(answers: Iterable[Event]) -> Iterator[str]:
         reason = event.data.get("reason") or event.data.get("reference")
         done = words.get(said, f"answered {said.replace('_', ' ')}")
         text = f"{done} by {event.actor} at {moments.clock(event.at)}"
+        if event.data.get("together", 1) > 1:
+            text += f", one of {event.data['together']} together"
         yield f"{text}: “{reason}”" if reason else text
 
 

@@ -106,6 +106,27 @@
   }
   setInterval(tellAges, 10000);
 
+  /* How many are ticked, and all that are shown at once. Without scripts the button says it without a number. */
+  const tellTicks = (form) => {
+    const boxes = [...form.querySelectorAll("input[name=pick]")];
+    const ticked = boxes.filter((box) => box.checked).length;
+    const button = $("[data-tick-count]", form);
+    if (!button) return;
+    button.textContent = ticked ? `Approve ${ticked} ticked…` : "Approve the ticked ones…";
+    button.disabled = !ticked;
+    const all = $("[data-tick-all]", form);
+    all.checked = ticked > 0 && ticked === boxes.length;
+    all.indeterminate = ticked > 0 && ticked < boxes.length;
+  };
+  document.addEventListener("change", (event) => {
+    const form = event.target.closest("form[data-ticks]");
+    if (!form) return;
+    if (event.target.matches("[data-tick-all]")) {
+      for (const box of form.querySelectorAll("input[name=pick]")) box.checked = event.target.checked;
+    }
+    tellTicks(form);
+  });
+
   /* Shortcuts move the focus and never press anything. They can be switched off. */
   const shortcutsOff = () => localStorage.getItem("shortcuts") === "off";
   const showShortcuts = () => {
@@ -134,6 +155,7 @@
 
   document.addEventListener("DOMContentLoaded", () => {
     showShortcuts();
+    document.querySelectorAll("form[data-ticks]").forEach(tellTicks);
     $("[data-focus]")?.focus();
   });
 })();

@@ -130,6 +130,22 @@ def test_a_second_serve_of_the_same_folder_is_refused_and_sigterm_stops_the_firs
     assert serve.stop(signal.SIGTERM) == 0
 
 
+def test_a_worker_that_was_drained_is_not_started_again(serve: Serve, home: Path) -> None:
+    workers = [sys.executable, "-m", "stalwart_site.cli", "workers"]
+    listed = subprocess.run(
+        [*workers, "drain", "--as", "olga", "--reason", "the machine is moved"],
+        env=_environment(home),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert listed.stdout.startswith("drained   worker")
+    until(lambda: "worker has ended, as it was asked to" in serve.said(), "serve to notice")
+    assert serve.stop(signal.SIGTERM) == 0
+    assert "starts again" not in serve.said()
+
+
 def test_a_child_that_is_killed_is_started_again(serve: Serve) -> None:
     for word in ("web", "examples.services", "-D"):  # the last is PostgreSQL
         serve.child(word).kill()

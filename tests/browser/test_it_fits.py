@@ -86,6 +86,13 @@ def test_no_page_scrolls_sideways(page: "Page", sign_in: SignIn, question: str, 
         _fits(page, address)
 
 
+def test_the_page_of_the_workers_does_not_scroll_sideways(
+    page: "Page", sign_in: SignIn, console: str
+) -> None:
+    sign_in(page, "olga")
+    _fits(page, f"{console}/workers/")
+
+
 def test_the_pages_of_webhooks_do_not_scroll_sideways(page: "Page", sign_in: SignIn, console: str) -> None:
     hook = Webhook.objects.create(url=f"https://hooks.example.com/{'stalwart' * 20}", kinds=["run.ended"])
     error = "ConnectError: " + "a" * 200

@@ -10,6 +10,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
+from approvals.models import Bulk
 from runs import agentfile, services
 from runs.models import Message, Run, Thread
 from tests.factories import AGENT, answer, approve_all, make_agent, question, start
@@ -48,7 +49,8 @@ def waiting(agent: str) -> Run:
 @pytest.fixture
 def addresses(failed_run: Run, waiting: Run) -> list[str]:
     """The address of every page."""
-    handed = handed_over()
+    handed, asked = handed_over(), question(waiting)
+    bulk = Bulk.objects.create(nonce="n" * 22, rows=[{"step": asked.pk, "digest": asked.digest}], by="Ana")
     return [
         reverse("needs-you"),
         reverse("needs-you-news"),
@@ -64,6 +66,7 @@ def addresses(failed_run: Run, waiting: Run) -> list[str]:
         reverse("conversation", args=[failed_run.thread_id]),
         reverse("conversation", args=[waiting.thread_id]),
         reverse("conversation-pulse", args=[waiting.thread_id]),
+        reverse("came-of-it", args=[bulk.nonce]),
         reverse("tools"),
         reverse("tools") + "?agent=tester&q=charge",
         reverse("plan"),

@@ -29,8 +29,10 @@ RECORD = {
     "Event",
     "Token",
     "Answer",
+    "Bulk",
     "Claim",
     "Note",
+    "WorkerOrder",
 }
 
 

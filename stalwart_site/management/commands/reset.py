@@ -12,11 +12,11 @@ from django.db.models.functions import Now
 from approvals.models import MailChoice, Webhook
 from runs import workers
 from runs.errors import NotAllowed, RunLeased
-from runs.models import Run, Token, Worker
+from runs.models import Run, Token, Worker, WorkerOrder
 from stalwart_site import practice
 from stalwart_site.terminal import USAGE, TerminalCommand
 
-KEPT = {Token, Worker, Webhook, MailChoice}  # none is about runs
+KEPT = {Token, Worker, WorkerOrder, Webhook, MailChoice}  # none is about runs
 
 
 class Command(TerminalCommand):
@@ -40,7 +40,8 @@ class Command(TerminalCommand):
         self.machine.ask_services("POST", "/reset")
         if not options["json"]:
             self.say(f"The practice services are as they were at first; {runs} run(s) forgotten.")
-        filled = practice.fill(self.stderr.write) if workers.alive() and not options["empty"] else 0
+        carried_out = workers.alive() and not workers.all_paused()
+        filled = practice.fill(self.stderr.write) if carried_out and not options["empty"] else 0
         if options["json"]:
             self.say_json({"runs_forgotten": runs, "runs_made": filled})
         elif filled:

@@ -1,11 +1,14 @@
 """`stalwart sweep`: finds what is due or was left behind, and wakes the workers for it; beside that, messages leave."""
 
 import threading
+from contextlib import suppress
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
+from django.db import DatabaseError
 
 from approvals.delivering import deliver_forever
+from runs import workers
 from runs.recovery import sweep_forever
 from stalwart_site.processes import StopSignals
 
@@ -29,6 +32,8 @@ class Command(BaseCommand):
         stop.set()
         sweeper.join(timeout=10)
         messenger.join(timeout=1)  # what is being sent is tried again by the next one, under the same id
+        with suppress(DatabaseError):
+            workers.stopped(workers.own_name())
         signals.ignore()
         if ended_by_itself:
             raise CommandError("the sweep ended by itself")

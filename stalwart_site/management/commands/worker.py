@@ -12,7 +12,7 @@ from stalwart_site.processes import StopSignals
 
 
 class Command(BaseCommand):
-    """Exit codes: 0 stopped by a signal, 2 usage. A cluster that dies is replaced; no code tells of it."""
+    """Exit codes: 0 stopped by a signal, or drained; 2 usage. A cluster that dies is replaced; no code tells of it."""
 
     help = "Carry out runs until SIGTERM, then finish the calls in flight. Any number, on any machines."
     requires_system_checks: list[str] = []  # noqa: RUF012 (Django's own name and type)
@@ -27,7 +27,7 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Supervise one cluster."""
+        """Supervise one cluster, until SIGTERM or until it is drained."""
         signals = StopSignals()
         say_findings(self.stderr.write)
         Supervisor(
@@ -35,5 +35,6 @@ class Command(BaseCommand):
             self.stderr.write,
             drain_seconds=options["drain"],
             stall_seconds=settings.STALL_SECONDS,
+            task_seconds=settings.TASK_TIMEOUT_SECONDS,
         ).run()
         signals.ignore()

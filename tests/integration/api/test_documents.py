@@ -47,6 +47,7 @@ def test_the_document_covers_every_endpoint(schema: dict[str, Any]) -> None:
         "GET /api/v1/runs/{run}/journal",
         "GET /api/v1/threads/{thread}",
         "GET /api/v1/tools",
+        "GET /api/v1/workers",
         "POST /api/v1/plan",
         "POST /api/v1/questions/{step}/answer",
         "POST /api/v1/questions/{step}/look-up",
@@ -62,6 +63,9 @@ def test_the_document_covers_every_endpoint(schema: dict[str, Any]) -> None:
         "POST /api/v1/runs/{run}/undo",
         "POST /api/v1/threads",
         "POST /api/v1/threads/{thread}/turns",
+        "POST /api/v1/workers/{worker}/drain",
+        "POST /api/v1/workers/{worker}/pause",
+        "POST /api/v1/workers/{worker}/resume",
     ]
     assert schema["components"]["securitySchemes"]["token"]["scheme"] == "bearer"
     for item in schema["paths"].values():
@@ -81,7 +85,7 @@ def test_the_examples_of_the_document_fit_it(schema: dict[str, Any]) -> None:
 
 
 def test_what_is_sent_is_what_the_document_says(
-    schema: dict[str, Any], bot: Caller, ana: Caller, world: str
+    schema: dict[str, Any], bot: Caller, ana: Caller, olga: Caller, world: str
 ) -> None:
     run = carry_out(bot, bot.post("/runs", {"agent": "desk", "user": "u-17", "steps": [CHARGE]}).body)
     question = run["waiting"][0]
@@ -98,6 +102,7 @@ def test_what_is_sent_is_what_the_document_says(
         "Plan": bot.post("/plan", {"agent": "desk", "steps": [CHARGE, CHARGE]}),
         "HandoverOut": ana.get(f"/runs/{handed_over().name}/handover"),
         "Handovers": ana.get("/handovers"),
+        "Workers": olga.get("/workers"),
         "ProblemDocument": bot.get("/runs/R-99999999"),
     }
     for name, reply in replies.items():

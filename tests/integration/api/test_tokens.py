@@ -107,7 +107,8 @@ def test_its_use_is_noted_at_most_once_a_minute(bot: Caller) -> None:
 
 
 # --- What each scope may do ---------------------------------------------------------------------------
-RUN, QUESTION, THREAD = "/runs/1", "/questions/1", "/threads/6f1c7a58-6d8a-4f52-9c5e-0b9f2f4b6a11"
+RUN, QUESTION, WORKER = "/runs/1", "/questions/1", "/workers/1"
+THREAD = "/threads/6f1c7a58-6d8a-4f52-9c5e-0b9f2f4b6a11"
 ALLOWED = {
     ("GET", "/runs"): {"agent", "approver", "operator"},
     ("GET", RUN): {"agent", "approver", "operator"},
@@ -135,6 +136,10 @@ ALLOWED = {
     ("POST", f"{RUN}/handover/resolve"): {"approver", "operator"},
     ("POST", f"{QUESTION}/answer"): {"approver", "operator"},
     ("POST", f"{QUESTION}/look-up"): {"approver", "operator"},
+    ("GET", "/workers"): {"operator"},
+    ("POST", f"{WORKER}/pause"): {"operator"},
+    ("POST", f"{WORKER}/resume"): {"operator"},
+    ("POST", f"{WORKER}/drain"): {"operator"},
 }
 
 
@@ -153,7 +158,8 @@ def test_no_endpoint_is_forgotten_in_this_table() -> None:
     named = [item for item in urlpatterns if item.name not in documents]
     addresses = {"/" + re.sub("<.*?>", "X", str(item.pattern)) for item in named}
     tested = {re.sub(f"{RUN}(?=/|$)", "/runs/X", path) for _, path in ALLOWED}
-    tested = {path.replace(THREAD, "/threads/X").replace(QUESTION, "/questions/X") for path in tested}
+    for path, address in ((THREAD, "/threads/X"), (QUESTION, "/questions/X"), (WORKER, "/workers/X")):
+        tested = {one.replace(path, address) for one in tested}
     assert addresses == tested
 
 
