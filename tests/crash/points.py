@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from django.conf import settings
 
 from runs.agentfile import AgentFile, TaskSection, agent
+from runs.tools.windows import asks_tool
 from tests.flows import FLOWS, UNDO, Flow
 
 AGENTS = settings.BASE_DIR / "tests/crash/agents"
@@ -64,7 +65,15 @@ class Point:
         if self.backward:
             undone = [tool for tool in self.flow.writes if tool in UNDO and tool != self.fails]
             return self.kind == "before-intent" and self.tool == UNDO[undone[-1]]
-        return self.kind in HELD
+        return self.kind in HELD or self._held_between
+
+    @property
+    def _held_between(self) -> bool:
+        """After a write, before the next question: a service is asked until when what was done can be undone."""
+        if self.kind != "after-outcome" or self.tool not in self.flow.writes[:-1]:
+            return False
+        done = self.flow.writes[: self.flow.writes.index(self.tool) + 1]
+        return any(asks_tool(agent(self.flow.agent).catalogue[tool].reversible_until) for tool in done)
 
 
 OUT_OF_STOCK = "T-90605"
