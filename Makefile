@@ -48,7 +48,8 @@ format: $(VENV)/.dev ## rewrite the code as the linters want it
 
 requirements: $(VENV)/.uv ## compile requirements/*.txt anew; ARGS=--upgrade takes newer versions
 	$(COMPILE) $(ARGS) -o requirements/base.txt
-	$(COMPILE) $(ARGS) --group dev -c requirements/base.txt -o requirements/dev.txt
+	$(COMPILE) $(ARGS) --extra models -c requirements/base.txt -o requirements/models.txt
+	$(COMPILE) $(ARGS) --extra models --group dev -c requirements/models.txt -o requirements/dev.txt
 	$(COMPILE) $(ARGS) --group bench -c requirements/base.txt -o requirements/bench.txt
 
 clean: ## remove the virtual environment and every cache, not the data in .stalwart
