@@ -22,6 +22,13 @@ class Ask:
 
 
 @dataclass(frozen=True, slots=True)
+class Decide:
+    """Ask the run's model what is called next: this step becomes that call; None: a step is added for it."""
+
+    step: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Send:
     """Record the intent of this step, commit, and call its tool."""
 
@@ -52,7 +59,7 @@ class Undo:
 
 @dataclass(frozen=True, slots=True)
 class RollBack:
-    """Stop going forward: `kind` says why (failed, refused, not_performed, cancelled, cancel_all, undo)."""
+    """Stop going forward: `kind` says why (failed, refused, not_performed, cancelled, cancel_all, model_limit, undo)."""
 
     kind: str
     step: int | None = None
@@ -86,4 +93,4 @@ class Wait:
     until: datetime | None = None
 
 
-Action = Check | Ask | Send | LookUp | Settle | Undo | RollBack | Rewind | HandOver | Finish | Wait
+Action = Decide | Check | Ask | Send | LookUp | Settle | Undo | RollBack | Rewind | HandOver | Finish | Wait

@@ -12,6 +12,7 @@ from runs.actions import (
     Action,
     Ask,
     Check,
+    Decide,
     Finish,
     HandOver,
     LookUp,
@@ -81,9 +82,24 @@ def _forward(run: RunView) -> Action:
         return HandOver("refused", last.number)  # the world said no to this very action: a person takes over
     if last and _stops(run, last):
         return _stop(run, last.state.value, last)
-    if step is None:
-        return Wait("agent") if run.opened else Finish(RunState.SUCCEEDED)
-    return _before_sending(run, step)
+    if run.unread:
+        return HandOver("not_read")
+    if step:
+        return _deciding(run, step) if step.state is StepState.DECIDING else _before_sending(run, step)
+    if run.decides:
+        return _deciding(run, None)
+    return Wait("agent") if run.opened else Finish(RunState.SUCCEEDED)
+
+
+def _deciding(run: RunView, step: StepView | None) -> Action:
+    """Its model says what is called next. A request changes nothing outside: one that was cut short is made again."""
+    if step and step.calls >= step.budget:
+        return Settle(step.number, StepState.FAILED)
+    if run.exhausted:
+        return _stop(run, "model_limit", step)
+    if step and step.due_at and run.now < step.due_at:
+        return Wait("time", step.due_at)
+    return Decide(step.number if step else None)
 
 
 def _undone_apart(run: RunView) -> bool:

@@ -39,6 +39,12 @@ def asked(step: StepView, kind: str, now: datetime, pause: timedelta, *, by_agen
     return fresh | {"due_at": now + pause if looks else None}
 
 
+def not_decided(step: StepView, now: datetime, pause: timedelta | None) -> Changes:
+    """A request to the model brought no call. `pause` is until the next one; None: none is made."""
+    calls = step.calls + 1
+    return {"calls": calls, "budget": calls} if pause is None else {"calls": calls, "due_at": now + pause}
+
+
 def sending(step: StepView, now: datetime, settle_after: timedelta, retention: timedelta | None) -> Changes:
     """The intent is recorded: from here until an outcome is known, the call may be on the wire.
 

@@ -79,6 +79,9 @@ class RunView:
     rollback: str = "ordered"  # or best_effort
     keys: str = "step"  # or action
     opened: bool = False  # its agent may propose more
+    decides: bool = False  # its agent is a model, which the engine asks
+    exhausted: bool = False  # that model was asked as often as it may be
+    unread: bool = False  # nobody read its turn: a person carries it out
     cancelled: bool = False
     undo_requested: bool = False
     rewound: bool = False

@@ -16,6 +16,11 @@ What each action does. "Commits" is one transaction; a step's changes are those 
                   `undo_stuck` (undo). The person's answer is written to the step's `answer`, and their wish that
                   it be looked up now to `look_asked_at`; the engine reads both when it is nudged.
     Settle(n, s)  commits `outcomes.settled(step, s)`.
+    Decide(n)     1. commits a new step that is `deciding`, where there is none (n is None);
+                  2. asks the model, outside any transaction;
+                  3. commits what it said: the step becomes the call, `proposed`, and each further call a step after it;
+                     nothing more: the step is `cancelled`, and the run takes no more; no answer, or none that can
+                     be used: `outcomes.not_decided(...)`. A crash leaves the step as it is.
     Send(n)       1. commits `outcomes.sending(...)`, the outcome before it in the same commit; that commit reads
                      a cancel back and does not commit the intent if there is one. A step that was `proposed`
                      goes through `approved`;
@@ -70,7 +75,7 @@ operator undoes a run that has ended. The first word of a move's name says whose
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cache
 from operator import attrgetter
 from typing import Any, NamedTuple
@@ -81,6 +86,7 @@ from runs.actions import (
     Action,
     Ask,
     Check,
+    Decide,
     Finish,
     HandOver,
     LookUp,
@@ -112,6 +118,7 @@ class Core:
     gives_up: Callable[..., bool] = _next_action.gives_up
     may_be_completed: Callable[[RunView], bool] = _next_action.may_be_completed
     asked: Callable[..., dict[str, Any]] = outcomes.asked
+    not_decided: Callable[..., dict[str, Any]] = outcomes.not_decided
     sending: Callable[..., dict[str, Any]] = outcomes.sending
     called: Callable[..., dict[str, Any]] = outcomes.called
     looked_up: Callable[..., dict[str, Any]] = outcomes.looked_up
@@ -134,6 +141,7 @@ class Plan:
     rollbacks: tuple[str, ...] = ("ordered", "best_effort")
     keys: str = "step"  # or action: another run of the ticket may have done it, or be at it
     opened: bool = False  # its agent proposes the steps one by one
+    decides: bool = False  # the same, and the engine asks it
     recoveries: tuple[str, ...] = ("resume", "compensate")
     reconciles: tuple[str, ...] = ()  # what its agent's reconcile function may answer
     lookup_time: str = "asked"  # or recorded: the time that counts for what a lookup said
@@ -173,7 +181,7 @@ class Move(NamedTuple):
 
 def start(plan: Plan) -> State:
     """The run as it was created: with all its steps, or open and with none."""
-    steps = () if plan.opened else tuple(_unreached(index + 1) for index in range(len(plan.tools)))
+    steps = () if plan.opened or plan.decides else tuple(_unreached(index + 1) for index in range(len(plan.tools)))
     run = RunView(
         state=RunState.RUNNING,
         now=NOW,
@@ -181,7 +189,8 @@ def start(plan: Plan) -> State:
         mode=plan.modes[0],
         rollback=plan.rollbacks[0],
         keys=plan.keys,
-        opened=plan.opened,
+        opened=plan.opened or plan.decides,
+        decides=plan.decides,
     )
     return State(run, tuple(Key() for _ in steps), plan.faults, mode_open=len(plan.modes) > 1)
 
@@ -294,6 +303,8 @@ def engine_moves(core: Core, plan: Plan, state: State, action: Action) -> Iterat
         case Ask(number, kind):
             changes = core.asked(run.steps[number - 1], kind, NOW, PAUSE * TICK)
             yield _step(f"engine asks {kind} of {number}", state, number, changes)
+        case Decide(number):
+            yield from _decide(core, plan, state, number)
         case Send(number):
             yield from _send(core, plan, state, run.steps[number - 1])
         case LookUp(number) if run.steps[number - 1].state is StepState.PERFORMED:
@@ -370,6 +381,35 @@ def _check(plan: Plan, state: State, step: StepView) -> Iterator[Move]:
 def _checked(state: State, number: int, verdict: str, why: str = "", faults: int = 0, **more: Any) -> Move:
     name = f"engine checks {number}: {verdict}{f' ({why})' if why else ''}"
     return _step(name, state, number, {"check": verdict} | more, faults)
+
+
+def _decide(core: Core, plan: Plan, state: State, number: int | None) -> Iterator[Move]:
+    """The model answers in one way or another; any time may be the last that it may be asked."""
+    run = state.run
+    if number is None:
+        number = len(run.steps) + 1
+        step = StepView(number, StepState.DECIDING, writes=False, budget=BUDGET)
+        state = state._replace(run=with_steps(run, (*run.steps, step)), keys=(*state.keys, Key()))
+    for last in (False, True) if state.faults and not run.exhausted else (False,):
+        asked = state._replace(run=replace(state.run, exhausted=run.exhausted or last)).spend(int(last))
+        yield from _decided(core, plan, asked, number, " for the last time" if last else "")
+
+
+def _decided(core: Core, plan: Plan, state: State, number: int, last: str) -> Iterator[Move]:
+    name, run = f"engine asks the model{last}", state.run
+    step, before = run.steps[number - 1], run.steps[: number - 1]
+    for calls in range(1, min(2, len(plan.tools) - len(before)) + 1):
+        steps = (*before, *(_unreached(number + index) for index in range(calls)))
+        keys = (*state.keys, *(Key() for _ in range(calls - 1)))
+        moved = ((number, StepState.DECIDING, StepState.PROPOSED),)
+        yield Move(f"{name}: {calls} calls", state._replace(run=with_steps(run, steps), keys=keys), moved)
+    done = _step(f"{name}: nothing more", state, number, {"state": StepState.CANCELLED})
+    closed = replace(done.after.run, opened=False, decides=False)
+    yield done._replace(after=done.after._replace(run=closed))
+    if state.faults:
+        for why, pause in (("no answer", PAUSE * TICK), ("no call", timedelta(0)), ("never again", None)):
+            yield _step(f"{name}: {why}", state, number, core.not_decided(step, NOW, pause), faults=1)
+        yield from taken_over(core, plan, Move(f"{name}: crash", state.spend(1)))
 
 
 def _send(core: Core, plan: Plan, state: State, step: StepView) -> Iterator[Move]:
@@ -723,7 +763,7 @@ def _answers(plan: Plan, step: StepView, key: Key) -> Iterator[tuple[str, Key]]:
 def _the_agent(plan: Plan, state: State) -> Iterator[Move]:
     """It proposes when it has seen the outcome of its last call, or says that it is done."""
     run = state.run
-    if not run.opened or run.cancelled or run.state is not RunState.RUNNING or run.current:
+    if not run.opened or run.decides or run.cancelled or run.state is not RunState.RUNNING or run.current:
         return
     if len(run.steps) < len(plan.tools):
         steps = (*run.steps, _unreached(len(run.steps) + 1))

@@ -9,8 +9,8 @@
 * Time is relative (`world.NOW` stands still): what has passed has passed.
 * A crash and an answer that does not come are the same doubt; what a step holds of its last sending (when it
   settles, what was said of it) is read only while it is in flight.
-* Once a run no longer goes forward, neither a cancel nor whether its agent was done is read; and without late
-  outcomes neither is `runs: atomic` or keep, until it is handed over.
+* Once a run no longer goes forward, neither a cancel nor whether its agent was done, or may be asked, is read; and
+  without late outcomes neither is `runs: atomic` or keep, until it is handed over.
 * Of calls on the wire to a service that honours their key only the first to land does anything: with the effect
   there none of them matters, without it only the one that can land last.
 * Once a person has said 'send again', it no longer matters how often the effect is there; where it was not
@@ -53,7 +53,9 @@ def normal(state: State, before: State | None = None, *, late: bool = False) -> 
     if any(new is not old for new, old in zip(steps, run.steps, strict=True)):
         run = with_steps(run, tuple(steps))
     if run.state is not RunState.RUNNING and (run.cancelled or run.opened):
-        run = replace(run, cancelled=False, opened=False)
+        run = replace(run, cancelled=False, opened=False, decides=False, exhausted=False)
+    if run.exhausted and not run.decides:
+        run = replace(run, exhausted=False)
     matters = late or run.state in (RunState.RUNNING, RunState.HANDED_OVER)
     if not matters and (run.mode != "atomic" or state.mode_open):
         run = replace(run, mode="atomic")

@@ -66,6 +66,7 @@ ONE_STEP = {
         faults=2,
     ),
     "seen by its agent when it died": Plan((MIXED,), reconciles=OUTCOMES, faults=3),
+    "decided by its model": Plan((MIXED,), decides=True, undos=SIMPLE_UNDO, faults=2),
 }
 TWO_STEPS = {
     "every kind of tool, undone in order": Plan((PLAIN, PLAIN), rollbacks=("ordered",), undos=THREE_UNDOS),
@@ -82,6 +83,7 @@ TWO_STEPS = {
     "proposed by its agent, and seen by it": Plan(
         (MIXED, MIXED), reconciles=OUTCOMES, opened=True, undos=SIMPLE_UNDO, faults=1
     ),
+    "decided by its model": Plan((MIXED, MIXED), decides=True, undos=SIMPLE_UNDO, faults=1),
     "looked up when somebody asks": Plan((LOOKED_UP, LOOKED_UP), looks_asked=True, faults=1),
 }
 MORE_STEPS = {

@@ -5,7 +5,7 @@ What a person's false word or his 'send again' brings about is his; everything e
 
 from dataclasses import replace
 
-from runs.actions import Action, Ask, Finish, Undo, Wait
+from runs.actions import Action, Ask, Decide, Finish, Undo, Wait
 from runs.states import (
     IN_FLIGHT,
     PARKED,
@@ -13,6 +13,7 @@ from runs.states import (
     RUN_ENDS,
     RUN_MOVES,
     STEP_MOVES,
+    STEP_STOPS,
     RunState,
     StepState,
 )
@@ -98,10 +99,11 @@ def _not_looked_up(step: StepView) -> bool:
 
 
 def _succeeded(plan: Plan, state: State) -> str:
-    fine = {StepState.PERFORMED, StepState.DECLINED} | ({StepState.REFUSED} if plan.opened else set())
-    fine |= {StepState.CANCELLED} if plan.reconciles else set()  # its agent said that it is completed
+    fine = {StepState.PERFORMED, StepState.DECLINED} | ({StepState.REFUSED} if plan.opened or plan.decides else set())
+    # Its agent said that it is completed; or its model, that there is nothing more to call.
+    fine |= {StepState.CANCELLED} if plan.reconciles or plan.decides else set()
     forward = list(state.run.forward)
-    if not plan.opened and len(forward) != len(plan.tools):
+    if not (plan.opened or plan.decides) and len(forward) != len(plan.tools):
         return "the end: succeeded without all of its steps"
     if any(step.state not in fine for step in forward) or any(state.run.undos):
         return "the end: succeeded with a step that is not performed"
@@ -116,6 +118,7 @@ def broken_by_move(plan: Plan, before: State, action: Action, move: Move) -> str
         or _an_answer_stands(before, move)
         or (_sending(plan, before, move) if move.sent else "")
         or (_undoing(before, action) if isinstance(action, Undo) else "")
+        or (_deciding(before) if isinstance(action, Decide) else "")
         or (_asking(before) if isinstance(action, Ask) and action.kind == "confirm" else "")
         or (_abandoning(before) if action == Finish(RunState.ABANDONED) else "")
         or (_kept(plan, before) if move.after.run.state is RunState.ROLLING_BACK else "")
@@ -185,6 +188,20 @@ def _kept(plan: Plan, before: State) -> str:
     keep = before.run.mode == "keep" or (before.mode_open and "keep" in plan.modes)
     live = before.run.state is RunState.RUNNING
     return "keep: it has written, and rolls back" if keep and live and before.run.has_written else ""
+
+
+def _deciding(before: State) -> str:
+    """After a failure the model is not called again, nor while a call of the run is not settled."""
+    run = before.run
+    stopping = run.cancelled or run.gave_up or run.halted or run.exhausted or run.state is not RunState.RUNNING
+    ended = [step for step in run.forward if step.state is not StepState.DECIDING]
+    failed = any(step.state in STEP_STOPS - {StepState.REFUSED} for step in ended)
+    if stopping or failed or (run.has_written and any(step.state is StepState.REFUSED for step in ended[-1:])):
+        return "decide: the model was asked although the run stops"
+    if any(step.state is StepState.DECIDING and step.calls >= step.budget for step in run.forward):
+        return "decide: the model was asked once more after it had failed too often"
+    unsettled = [step.number for step in ended if not step.ended]
+    return f"decide: the model was asked before {unsettled} was settled" if unsettled else ""
 
 
 def _asking(before: State) -> str:

@@ -28,6 +28,7 @@ BEST_EFFORT = Plan(steps("undo", "undo"), undos=SIMPLE_UNDO, rollbacks=("best_ef
 FOR_A_TIME, UNTIL_COLLECTED = (Plan(((tool,),), undos=SIMPLE_UNDO, faults=3) for tool in FOR_A_WHILE)
 THEN_CONFIRMED = Plan((FOR_A_WHILE[1:], *steps("no_undo+confirm")), undos=SIMPLE_UNDO, faults=1)
 HALTED = Plan(steps("undo", "undo"), undos=SIMPLE_UNDO, reconciles=OUTCOMES, faults=2)
+DECIDED = Plan(steps("undo", "undo"), undos=SIMPLE_UNDO, decides=True, faults=2)
 PROVEN_UNDO = Plan(steps("undo"), undos=SAFE_UNDO)
 
 
@@ -402,3 +403,25 @@ def test_without_the_mark_of_a_replay_what_another_run_did_is_undone(to_undo: Ca
 def test_a_line_that_is_not_in_the_core_is_an_error() -> None:
     with pytest.raises(LookupError, match="0 times"):
         core_with([core("this line is not there", "")])
+
+
+# A model --------------------------------------------------------------------------------------------------------
+
+
+def test_without_stopping_first_the_model_is_called_again_after_a_failure() -> None:
+    edit = core("    if last and _stops(run, last):", "    if last and _stops(run, last) and not run.decides:")
+    without(DECIDED, edit, breaks="decide")
+
+
+def test_without_its_limit_the_model_is_asked_for_ever() -> None:
+    without(DECIDED, core("    if run.exhausted:", "    if False:"), breaks="decide")
+
+
+def test_without_counting_a_model_that_fails_is_asked_for_ever() -> None:
+    edit = core("    if step and step.calls >= step.budget:", "    if step and False:")
+    without(DECIDED, edit, breaks="decide")
+
+
+def test_without_waiting_for_the_last_call_the_model_decides_on_what_nobody_knows() -> None:
+    edit = core("        return _in_flight(run, step)  # whatever", "        return Decide()  # whatever")
+    without(DECIDED, edit, breaks="decide")

@@ -37,6 +37,7 @@ def core_with(edits: Iterable[Edit]) -> Core:
         core["gives_up"],
         core["may_be_completed"],
         learnt["asked"],
+        learnt["not_decided"],
         learnt["sending"],
         learnt["called"],
         learnt["looked_up"],
