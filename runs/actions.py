@@ -59,7 +59,10 @@ class Undo:
 
 @dataclass(frozen=True, slots=True)
 class RollBack:
-    """Stop going forward: `kind` says why (failed, refused, not_performed, cancelled, cancel_all, model_limit, undo)."""
+    """Stop going forward: `kind` says why.
+
+    failed, refused, not_performed, cancelled, cancel_all, model_limit, undo.
+    """
 
     kind: str
     step: int | None = None

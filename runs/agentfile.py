@@ -6,7 +6,7 @@ Every error names the file and the line. An unknown key is an error.
 import dataclasses
 import importlib
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cached_property
@@ -18,10 +18,11 @@ from django.conf import settings
 from pydantic import Field
 
 from runs.digest import sha256
-from runs.errors import ConfigurationError, NotFound, StalwartError
+from runs.errors import BadInput, ConfigurationError, NotFound, StalwartError
+from runs.model_requests import is_installed, is_name
 from runs.rulebook import Rulebook
 from runs.rulebook.load import load
-from runs.selector import Ambiguous, Phrase, PhraseError, Reading, Selector, Unread, shipped
+from runs.selector import Phrase, PhraseError, Selector, shipped
 from runs.tools import windows
 from runs.tools.reconciling import Reconcile
 from runs.tools.registry import ATTRIBUTE, Tool, build, parse_says, parse_undo
@@ -49,10 +50,12 @@ class AgentSection(Strict):
 
     `reconcile` names a function by its dotted path, such as shop.recovery.reconcile (docs/recovery.md). `currency`
     is the money that a turn may name ($40, 40 dollars), and `on_unread` says what is done with a turn that was not
-    read (docs/selector.md).
+    read (docs/selector.md). `model` is who is asked then, and `instructions` is what it is told first
+    (docs/models.md).
     """
 
     model: str | None = None
+    instructions: str = ""
     tools: list[str] = Field(min_length=1)
     reconcile: str | None = None
     languages: list[str] = Field(default=["en"], min_length=1)
@@ -103,18 +106,24 @@ class AgentSpec:
             for says in tool.says.get(language, ())
         ]
 
-    def read(self, turn: str) -> Reading:
-        """The calls that a turn asks for. Where no phrase reads a part of it, `on_unread` says who is asked.
+    @property
+    def on_unread(self) -> str:
+        """What is done with a turn that was not read: refuse, ask_model or ask_person."""
+        return self.file.agents[self.name].on_unread
 
-        A turn that can be read in two ways is for the person who wrote it, whatever `on_unread` says. Raises Unread.
-        """
-        try:
-            return self.selector.read(turn)
-        except Unread as refusal:
-            ask = ON_UNREAD.get(self.file.agents[self.name].on_unread)
-            if ask is None or isinstance(refusal, Ambiguous) or not refusal.parts:
-                raise
-            return ask(self, turn, refusal)
+    def valid(self, name: str, args: Any) -> dict[str, Any]:
+        """The arguments of a call of this agent, as its tool keeps them. Raises BadInput."""
+        tool = self.tools.get(name)
+        if tool is None:
+            has = ", ".join(sorted(self.tools))
+            raise BadInput(f"{self.name} has no tool called {name!r}; it has: {has}.", field="/tool")
+        return tool.validate(args)
+
+    def subject_of(self, calls: Iterable[tuple[str, Mapping[str, Any]]]) -> str:
+        """What a run of these calls (tool, arguments) is about: the first that shows the argument named in the file."""
+        name = self.file.subject
+        shown = (args for tool, args in calls if name not in self.tools[tool].redact)
+        return next((str(args[name]) for args in shown if name and args.get(name)), "")[:100]
 
     def answered_within(self, task: str) -> timedelta | None:
         """After how long a question of this task type escalates; None for never.
@@ -136,14 +145,6 @@ class AgentSpec:
 
 
 NO_FILE = AgentFile.model_construct(agents={}, tools=[])
-# Who else may read a turn: `on_unread` -> a function that returns the whole turn's calls, or raises the refusal. What
-# has nobody here is refused when the file is loaded, so that no file asks for what will not happen.
-ON_UNREAD: dict[str, Callable[[AgentSpec, str, Unread], Reading]] = {}
-NOBODY = {
-    "ask_model": "on_unread: ask_model needs the extra `models`, which is not installed; install it, or write refuse",
-    "ask_person": "on_unread: ask_person has not shipped yet; write refuse, and a turn that is not read stores nothing",
-}
-
 PROGRAMS = "saga"  # as whom programs that are no agents run (runs/programs.py); nobody else starts its runs
 _known: dict[str, AgentSpec] = {}
 _admitted: dict[str, AgentSpec] = {}
@@ -270,8 +271,19 @@ def _refuse_what_is_not_there(document: YamlFile, name: str, section: AgentSecti
             )
         if language in section.languages[:index]:
             raise document.error(loc, f"agent {name}: the language {language!r} is there twice")
-    if section.on_unread != "refuse" and section.on_unread not in ON_UNREAD:
-        raise document.error(("agents", name, "on_unread"), f"agent {name}: {NOBODY[section.on_unread]}")
+    if section.on_unread == "ask_model" and (missing := _missing_of_model(section.model)):
+        raise document.error(
+            ("agents", name, "on_unread"), f"agent {name}: on_unread: ask_model needs {missing}"
+        )
+
+
+def _missing_of_model(model: str | None) -> str:
+    """What is missing here for a model to be asked. Its provider and its key are looked at when a turn comes."""
+    if not (model and is_name(model)):
+        return "a model, such as model: anthropic:claude-sonnet-5-5"
+    if not is_installed():
+        return "the extra `models`, which is not installed; install stalwart[models], or write refuse"
+    return ""
 
 
 def _catalogue(document: YamlFile, file: AgentFile) -> dict[str, Tool]:

@@ -40,8 +40,11 @@ class Agent:
         return cls(name or next(iter(specs)))
 
     def chat(self, turn: str, user: str, *, faults: dict[str, str] | None = None) -> Reply:
-        """One turn of this user. Raises NotRead, TurnAmbiguous, ThreadBusy, BadInput; then nothing was done."""
-        services.read_turn(agent(self.name), turn)  # a turn that is not read leaves nothing behind
+        """One turn of this user.
+
+        Raises NotRead, TurnAmbiguous, ModelNotReady, ThreadBusy, BadInput; then nothing was done.
+        """
+        services.take_turn(agent(self.name), turn)  # a turn that is not read leaves nothing behind
         thread = self._thread(user) or services.start_thread(self._actor(), self.name, user)
         run = services.start(self._actor(), thread, services.RunRequest(text=turn, faults=faults))
         return follow(run.pk, alone=True)

@@ -38,6 +38,10 @@ def _why(held: Held, kind: str, step: Step | None) -> dict[str, Any]:
         return dict(held.run.stop)
     if kind == "died":
         return {"kind": "died"}
+    if kind == "model_limit":
+        return {"kind": kind, "requests": held.run.requests}
+    if kind == "not_read":
+        return {"kind": kind, "parts": list(held.run.unread)}
     if kind == "undo":
         return {"kind": "cancelled", "by": held.run.undo_requested_by}
     assert step is not None

@@ -2,9 +2,9 @@
 
 1. Claim the run (transitions.claim), in the transaction of step 2.
 2. ONE transaction records the outcome of the last call, asks `next_action` what follows, and records that:
-   a move, a question, or the intent of the next call. It ends when something must be done outside. Where
+   a move, a question, or the intent of the next call or request. It ends when something must be done outside. Where
    somebody else wrote meanwhile, it leaves nothing, and what follows is decided again.
-3. Act outside any transaction: call the tool, or look up what became of a call. Back to 2.
+3. Act outside any transaction: call the tool, look up what became of a call, or ask the model. Back to 2.
 4. Release the run in the last transaction, when the action is Wait, Finish or HandOver.
 
 So writes that need no pause cost N + 1 commits. A resume is this same loop on the same rows.
@@ -25,6 +25,7 @@ from runs.actions import (
     Action,
     Ask,
     Check,
+    Decide,
     Finish,
     HandOver,
     LookUp,
@@ -37,6 +38,7 @@ from runs.actions import (
 )
 from runs.agentfile import AgentSpec
 from runs.calls import Looking, Sending, Timing, look, send, unrecorded
+from runs.deciding import Deciding, decide
 from runs.endings import finish, let_go, release, stop
 from runs.errors import HeldUp, LeaseLost
 from runs.late import absorb_late, record_late
@@ -50,7 +52,7 @@ from runs.takeover import Reconciling, owed, take_over
 from runs.transitions import Held, Overtaken, change, claim, flush, move_run, observe
 
 T = TypeVar("T")
-Job = Sending | Looking | Timing | Reconciling
+Job = Sending | Looking | Timing | Reconciling | Deciding
 OUTAGE_SECONDS = 60  # for how long a database that went away is waited for
 OUTAGES = 5  # in a row; more are none
 OVERTAKEN_TIMES = 20  # in a row: then a guard is wrong
@@ -167,11 +169,11 @@ def _reconnect() -> None:
 
 
 def _write_late(job: Job | None) -> None:
-    """What a call did that cannot be recorded as it should, in spite of an outage or two."""
+    """What a call did, or a request cost, that cannot be recorded as it should, in spite of an outage or two."""
     outages = 0
-    while isinstance(job, Sending):
+    while isinstance(job, Sending | Deciding):
         try:
-            record_late(job)
+            record_late(job) if isinstance(job, Sending) else job.record_late()
             break
         except AWAY:
             outages += 1
@@ -231,7 +233,8 @@ def _read_again(held: Held, job: Job | None, spec: AgentSpec) -> Job | None:
         absorb_late(held, spec)
     if held.unsure:
         held.unsure = False
-        job = unrecorded(held, job, spec)
+        if not (isinstance(job, Deciding) and job.is_open(held)):
+            job = unrecorded(held, job, spec)
     return job
 
 
@@ -244,6 +247,8 @@ def _decide(held: Held, spec: AgentSpec) -> Job | None:
         if not isinstance(action, Wait | RollBack | HandOver):
             _wake(held)
         match action:
+            case Decide(number):
+                return decide(held, held.step(number) if number else None, spec)
             case Send(number):
                 return send(held, held.step(number), spec)
             case LookUp(number):

@@ -20,7 +20,8 @@
         ├── NotFound               404
         ├── Conflict               409
         │   ├── ThreadBusy  AlreadyAnswered  DigestMismatch  RunLeased  RunClosed  NotSettledYet
-        └── Gone                   410
+        ├── Gone                   410
+        └── ModelNotReady          503
     UndosFailed                    (ExceptionGroup) every UndoFailed of a saga
     LeaseLost                      (BaseException) this worker no longer holds the run
 
@@ -187,6 +188,14 @@ class ThreadBusy(Conflict):
 
     type = "thread-busy"
     title = "The conversation waits for something else"
+
+
+class ModelNotReady(Problem):
+    """The model cannot be asked from here: install its provider, or set its key; nothing was stored or sent."""
+
+    status = 503
+    type = "model-not-ready"
+    title = "The model cannot be asked"
 
 
 class InProgress(Conflict):

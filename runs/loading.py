@@ -3,6 +3,8 @@
 from datetime import datetime
 from typing import cast
 
+from django.conf import settings
+
 from runs.agentfile import AgentSpec
 from runs.decoding import refuse_damage
 from runs.models import Run, Step
@@ -41,6 +43,9 @@ def run_view(held: Held, spec: AgentSpec) -> RunView:
         rollback=run.rollback,
         keys=run.keys,
         opened=run.opened and run.closed_at is None,
+        decides=bool(run.model) and run.closed_at is None,
+        exhausted=run.requests >= settings.MODEL_REQUESTS,
+        unread=bool(run.unread) and not run.model,
         cancelled=run.cancel_requested_at is not None,
         undo_requested=run.undo_requested_at is not None,
         rewound=run.rewound_at is not None,
@@ -73,8 +78,8 @@ def _step_view(held: Held, step: Step, spec: AgentSpec) -> StepView:
         number=step.number,
         state=StepState(step.state),
         tool=step.tool,
-        # A tool that is gone is taken for the worse; what undoes a write is a write.
-        writes=tool is None or tool.writes or step.undoes_id is not None,
+        # A tool that is gone is taken for the worse; what undoes a write is a write; without a tool it is no call yet.
+        writes=bool(step.tool) and (tool is None or tool.writes or step.undoes_id is not None),
         irreversible=tool is not None and tool.irreversible,
         undo=undo_of(step, tool, spec),
         undoes=step.undoes.number if step.undoes else None,

@@ -103,6 +103,16 @@ class Run(models.Model):
     started_by = models.CharField(max_length=200, blank=True)
     opened = models.BooleanField(default=False)  # its agent proposes the calls one at a time
     closed_at = models.DateTimeField(null=True, blank=True)
+    unread = ListField(default=list, blank=True)  # the parts of its turn that the selector did not read
+    # provider:model; it proposes the calls, and the engine asks it (runs/deciding.py). What that took, in all:
+    model = models.CharField(max_length=200, blank=True)
+    requests = models.PositiveIntegerField(default=0)  # sent, answered or not
+    input_tokens = models.PositiveBigIntegerField(default=0)
+    output_tokens = models.PositiveBigIntegerField(default=0)
+    # In US dollars; of the requests whose price is known: `unpriced` are not.
+    cost = models.DecimalField(max_digits=16, decimal_places=8, default=0)
+    unpriced = models.PositiveIntegerField(default=0)
+    words = models.TextField(blank=True)  # with which the model ended
     stop = models.JSONField(null=True, blank=True)  # why it stopped: {kind, step, tool, cause, by, detail}
     due_at = models.DateTimeField(null=True, blank=True)
     nudged_at = models.DateTimeField(null=True, blank=True)
@@ -208,7 +218,7 @@ class Step(models.Model):
     run = models.ForeignKey(Run, models.PROTECT, related_name="steps", db_index=False)
     thread = models.ForeignKey(Thread, models.PROTECT, related_name="steps", db_index=False)
     number = models.PositiveIntegerField()  # within the thread
-    tool = models.CharField(max_length=100)
+    tool = models.CharField(max_length=100)  # '' while its model is deciding
     args = ObjectField()
     text = models.TextField(blank=True)  # the part of the turn that it came from
     # Of a program's step (runs/saga.py), what it named with it: {undo: {tool: {argument: value}}, lookup, tries}.
@@ -247,6 +257,7 @@ class Step(models.Model):
     # Of whom the approval of the call was asked: {approver, not_by}. It stays when the step asks something else.
     consent = ObjectField(default=dict, blank=True)
     warnings = ListField(default=list, blank=True)
+    marks = ListField(default=list, blank=True)  # of its arguments: which others wrote (runs/marks.py)
     covers = ListField(default=list, blank=True)  # with `confirm: plan`: the later steps it asks about too
     question = models.TextField(blank=True)
     digest = models.CharField(max_length=64, blank=True)
@@ -319,7 +330,7 @@ class Message(models.Model):
 
     thread = models.ForeignKey(Thread, models.PROTECT, related_name="messages")
     run = models.ForeignKey(Run, models.PROTECT, null=True, blank=True, related_name="messages")
-    role = models.CharField(max_length=20)  # user | agent | tool
+    role = models.CharField(max_length=20)  # user | customer (what somebody else wrote: data) | agent | tool
     text = models.TextField()
     summary = models.BooleanField(default=False)
     rewound_at = models.DateTimeField(null=True, blank=True)

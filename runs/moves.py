@@ -20,12 +20,27 @@ from runs.transitions import ENGINE, Held, by_lookup, change, move_step, record
 def check_step(held: Held, step: Step, spec: AgentSpec) -> None:
     """Rule on a step. An action that its ticket has done or is doing is not sent, so no rule is asked about it."""
     call = call_of(step)
-    ruling = outright(spec, call) or _done_before(held, step, spec)
+    ruling = outright(spec, call) or _proposed_again(held, step, spec) or _done_before(held, step, spec)
     ruling = ruling or by_rules(spec, call, RecordedPast(held, step, spec))
     if ruling.verdict == "ask" and _was_approved(step, spec.catalogue[step.tool], ruling):
         ruling = replace(ruling, verdict="allowed", rule="approved")
     held.rulings[step.number] = ruling
     held.touch(step)
+
+
+def _proposed_again(held: Held, step: Step, spec: AgentSpec) -> Ruling | None:
+    """What a person or a rule said no to in a run, its model may not propose again unchanged."""
+    if not held.run.model or step.undoes_id:
+        return None
+    for other in held.steps:
+        said_no = other.state in (StepState.DECLINED, StepState.REFUSED) and other.number < step.number
+        if said_no and (other.tool, other.args) == (step.tool, step.args):
+            by = (
+                "a person said no to" if other.state == StepState.DECLINED else f"{other.error_class} refused"
+            )
+            cause = f"{by} this very call: step {other.number}"
+            return Ruling("refused", "proposed_again", spec.rule_version, cause)
+    return None
 
 
 def _done_before(held: Held, step: Step, spec: AgentSpec) -> Ruling | None:

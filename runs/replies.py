@@ -34,7 +34,8 @@ def reply(run: Run, steps: Iterable[Step], spec: AgentSpec, state: RunState, now
     """The one reply of a run that ends in `state`, at the time `now`."""
     steps = list(steps)
     if run.stop is None:
-        return " ".join([*_done(steps, spec), *_found(steps)])
+        words = [f"The model says: {run.words}"] if run.words else []
+        return " ".join([*_done(steps, spec), *_found(steps), *words])
     left = _left_alone(steps, spec) if is_halted(run) else _left(steps, spec, state, now)
     return STOPPED + " ".join([reason_of(run.stop), *left, *_found(steps)])
 
@@ -54,23 +55,29 @@ def _done(steps: list[Step], spec: AgentSpec) -> list[str]:
     done = [summary_of(step, spec) for step in steps if step.state == StepState.PERFORMED]
     parts = [f"Done: {'; '.join(done)}." if done else "Nothing had been done."]
     for word, state in (("Skipped", StepState.DECLINED), ("Not sent", StepState.CANCELLED)):
-        if names := [step.tool for step in steps if step.state == state]:
+        if names := [step.tool for step in steps if step.state == state and step.tool]:
             parts.append(f"{word}: {', '.join(names)}.")
     return parts
 
 
 def reason_of(stop: dict[str, Any]) -> str:
     """Why a run stopped, as its reply begins: `stop` is the column of the run."""
-    tool = stop.get("tool", "")
+    tool = stop.get("tool") or "its model"
     return {
         "failed": f"{tool} failed ({stop.get('cause')}).",
         "refused": f"{tool} was refused ({stop.get('cause')}).",
         "not_performed": f"{tool} did not take effect.",
         "died": "its process died.",
+        "model_limit": f"its model was asked {stop.get('requests')} times and was not done.",
+        "not_read": f"its turn was not read ({_quoted(stop.get('parts', []))}), and a person takes over.",
         "reconcile_conflict": f"what is outside contradicts the record ({stop.get('detail')}).",
         "internal_error": f"an internal error ({stop.get('detail')}).",
         "agent_gone": "its agent is not known any more.",
     }.get(stop["kind"], f"cancelled by {stop.get('by')}.")
+
+
+def _quoted(parts: Iterable[str]) -> str:
+    return ", ".join(f'"{part}"' for part in parts)
 
 
 def _left_alone(steps: list[Step], spec: AgentSpec) -> list[str]:

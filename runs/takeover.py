@@ -49,11 +49,17 @@ def take_over(held: Held, spec: AgentSpec) -> None:
 
 
 def interrupt(held: Held, spec: AgentSpec, cause: str) -> None:
-    """What is found being sent, and nobody waits for its answer any more, is in doubt; a read runs again."""
+    """What is found being sent, and nobody waits for its answer any more, is in doubt; a read runs again.
+
+    So does a request to the model: it changes nothing outside.
+    """
     for step in held.steps:
-        if step.state == StepState.SENT and not step.doubt:
+        asked = step.state == StepState.DECIDING and held.taken_from and not step.due_at
+        sent = step.state == StepState.SENT and not step.doubt
+        if asked or sent:
             found = {"found": step.state, "owner": held.taken_from, "cause": cause}
             record(held, "step.interrupted", step, data=found)
+        if sent:
             ledger.apply(held, step, outcomes.interrupted(step_view(held, step, spec)))
 
 

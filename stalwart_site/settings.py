@@ -197,6 +197,8 @@ LOOK_AGAIN_SECONDS = _seconds(
     "STALWART_LOOK_AGAIN_SECONDS", 60
 )  # of an open question; doubles, up to an hour
 TURN_SECONDS = _seconds("STALWART_TURN_SECONDS", 20)  # then a run is given back, and others get their turn
+MODEL_REQUESTS = int(os.environ.get("STALWART_MODEL_REQUESTS", "20"))  # to a run's model, in all
+MODEL_TIMEOUT_SECONDS = _seconds("STALWART_MODEL_TIMEOUT_SECONDS", 60)  # of one; well below a task's own
 SWEEP_SECONDS = _seconds("STALWART_SWEEP_SECONDS", 1)
 RENUDGE_SECONDS = _seconds("STALWART_RENUDGE_SECONDS", 5)
 QUESTION_SECONDS = _seconds("STALWART_QUESTION_SECONDS", 3600)  # after this a question escalates

@@ -29,15 +29,19 @@ def make_agent(
     module: str = "tests.world",
     reconcile: str | None = None,
     rules: str = "",
+    section: dict[str, Any] | None = None,
     **policy: Any,
 ) -> str:
-    """An agent over the tools of a module, with this policy (runs, rollback …) and these rules. Returns its name."""
+    """An agent over the tools of a module, with this policy (runs, rollback …) and these rules. Returns its name.
+
+    `section` is more of the agent's own section: model, on_unread …
+    """
     path = folder / f"{name}.yaml"
     if rules:
         (folder / f"{name}.rules.yaml").write_text(f"rules:\n{textwrap.indent(textwrap.dedent(rules), '  ')}")
         policy["rulebook"] = f"./{name}.rules.yaml"
-    section = {"tools": tools or TOOLS} | ({"reconcile": reconcile} if reconcile else {})
-    document = {"agents": {name: section}, "tools": [{"python": module}], **policy}
+    mine = {"tools": tools or TOOLS, **(section or {})} | ({"reconcile": reconcile} if reconcile else {})
+    document = {"agents": {name: mine}, "tools": [{"python": module}], **policy}
     path.write_text(yaml.safe_dump(document))
     agentfile._known.pop(name, None)
     agentfile.register(path)

@@ -67,7 +67,7 @@ class Tools(Endpoint):
 def _tool(tool: Tool, names: list[str]) -> shapes.Tool:
     return shapes.Tool(
         name=tool.name,
-        description=(tool.function.__doc__ or "").strip(),
+        description=tool.description,
         arguments=tool.arguments.model_json_schema(),
         writes=tool.writes,
         undo=shapes.UndoOf(tool=tool.undo.tool, args=dict(tool.undo.args)) if tool.undo else None,

@@ -64,7 +64,7 @@ class RecordedPast:
 
     def calls(self, tools: Sequence[str] = ()) -> Iterator[Call]:
         """The conversation's calls of these tools, or of all, in no order."""
-        yield from (call_of(step) for step in self._own(tools) if step.calls or step.replayed)
+        yield from (call_of(step) for step in self._own(tools) if (step.calls and step.tool) or step.replayed)
         yield from (call for call in self._others() if not tools or call.tool in tools)
 
     def tallies(self, rules: Sequence[Rule]) -> list[Tally]:
@@ -87,7 +87,7 @@ class RecordedPast:
         """What other runs of the conversation called, as far as the rules look back: read once for each claim."""
         if self._held.history is None:
             found = Step.objects.filter(thread=self._held.run.thread_id).exclude(run=self._held.run)
-            found = found.filter(Q(calls__gt=0) | Q(replayed=True))
+            found = found.filter(Q(calls__gt=0) & ~Q(tool="") | Q(replayed=True))
             tools = self._spec.rulebook.looks_back_at
             found = found if tools is None else found.filter(tool__in=tools)
             self._held.history = [call_of(step) for step in found.select_related("entry")]

@@ -20,6 +20,7 @@ from runs.errors import (
     RunClosed,
     TurnAmbiguous,
 )
+from runs.model_requests import refuse_unready
 from runs.models import Event, Message, Run, Step, Thread
 from runs.selector import Ambiguous, Reading, Unread, written
 from runs.services.refusals import refuse_if_busy, require
@@ -41,6 +42,7 @@ FAULTS = frozenset(
     }
 )
 MAX_STEPS = 1000
+MAX_MESSAGE = 64 * 1024  # characters
 
 
 @dataclass(frozen=True)
@@ -53,10 +55,22 @@ class Proposal:
 
 
 @dataclass(frozen=True)
+class Turn:
+    """What becomes of a turn: its calls; or the parts that were not read, where its model or a person is asked."""
+
+    steps: Sequence[Proposal] = ()
+    unread: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
 class RunRequest:
-    """What starts a run: a turn, or the steps themselves; `opened` where the agent proposes more later."""
+    """What starts a run: a turn, or the steps themselves; `opened` where the agent proposes more later.
+
+    `message` is what somebody else wrote, such as a customer's mail: data that the agent may read, never a request.
+    """
 
     text: str = ""
+    message: str = ""
     steps: Sequence[Proposal] = ()
     opened: bool = False
     task: str = ""
@@ -75,18 +89,19 @@ def start_thread(actor: Actor, agent_name: str, user: str) -> Thread:
 def start(actor: Actor, thread: Thread, request: RunRequest) -> Run:
     """Start a run in a thread: one transaction stores the turn, the run and its steps, and wakes a worker.
 
-    Raises NotRead, TurnAmbiguous, BadInput, NotAllowed, ThreadBusy; then nothing is stored and nothing is sent.
+    A turn that was not read starts a run that its model decides, or a person takes over, where `on_unread` says so.
+    Raises NotRead, TurnAmbiguous, ModelNotReady, BadInput, NotAllowed, ThreadBusy; then nothing is stored or sent.
     """
     spec = agent(thread.agent)
     require(may_start(actor, spec.name), f"You may not start a run of {spec.name}.")
     faults = _faults(request.faults or {}, spec)
-    steps = valid_steps(spec, request)
+    turn = take_turn(spec, request.text) if _is_turn(request) else Turn()
+    steps = [] if turn.unread else valid_steps(spec, replace(request, steps=turn.steps or request.steps))
     with transaction.atomic():
         locked = Thread.objects.select_for_update(no_key=True).get(pk=thread.pk)
         refuse_if_busy(locked)
-        run = _create_run(
-            actor, locked, spec, replace(request, subject=subject_of(request, spec, steps)), faults
-        )
+        wanted = replace(request, subject=subject_of(request, spec, steps))
+        run = _create_run(actor, locked, spec, wanted, faults, turn.unread)
         _append(locked, run, steps)
         queue.nudge(run.pk)
     return run
@@ -94,10 +109,7 @@ def start(actor: Actor, thread: Thread, request: RunRequest) -> Run:
 
 def subject_of(request: RunRequest, spec: AgentSpec, steps: Sequence[Proposal]) -> str:
     """What the run is about: as the caller says, or the first argument that the agent file names for it."""
-    name = spec.file.subject
-    shown = (step.args for step in steps if name not in spec.tools[step.tool].redact)
-    named = (str(args[name]) for args in shown if name and args.get(name))
-    return request.subject or next(named, "")[:100]
+    return request.subject or spec.subject_of((step.tool, step.args) for step in steps)
 
 
 def valid_steps(spec: AgentSpec, request: RunRequest) -> list[Proposal]:
@@ -111,10 +123,32 @@ def valid_steps(spec: AgentSpec, request: RunRequest) -> list[Proposal]:
     return steps
 
 
+def _is_turn(request: RunRequest) -> bool:
+    """The turn says what is to be called, and whoever sent it proposes nothing."""
+    return bool(request.text) and not request.steps and not request.opened
+
+
+def take_turn(spec: AgentSpec, text: str) -> Turn:
+    """What becomes of a turn, if nobody is asked who is not there.
+
+    Raises NotRead, TurnAmbiguous, and ModelNotReady where its model would have to be asked, and cannot be from here.
+    A turn that can be read in two ways, or is none, is for the person who wrote it.
+    """
+    try:
+        return Turn(read_turn(spec, text))
+    except NotRead as refusal:
+        parts = refusal.extra.get("parts")
+        if spec.on_unread == "refuse" or isinstance(refusal, TurnAmbiguous) or not parts:
+            raise
+    if spec.on_unread == "ask_model":
+        refuse_unready(spec.file.agents[spec.name].model or "")
+    return Turn(unread=parts)
+
+
 def read_turn(spec: AgentSpec, text: str) -> list[Proposal]:
     """The calls that a turn asks for; the whole turn or nothing. Raises NotRead, TurnAmbiguous."""
     try:
-        reading = spec.read(text)
+        reading = spec.selector.read(text)
     except Ambiguous as error:
         readings = [_reading_json(reading) for reading in error.readings]
         raise TurnAmbiguous(str(error), field="/text", parts=list(error.parts), readings=readings) from None
@@ -135,14 +169,8 @@ def _as_json(args: dict[str, Any]) -> dict[str, Any]:
 
 
 def _valid(spec: AgentSpec, proposal: Proposal, place: str = "") -> Proposal:
-    tool = spec.tools.get(proposal.tool)
-    if tool is None:
-        raise BadInput(
-            f"{spec.name} has no tool called {proposal.tool!r}; it has: {', '.join(sorted(spec.tools))}.",
-            field=f"{place}/tool",
-        )
     try:
-        return Proposal(tool.name, tool.validate(proposal.args), proposal.text)
+        return Proposal(proposal.tool, spec.valid(proposal.tool, proposal.args), proposal.text)
     except BadInput as error:
         raise BadInput(str(error), field=f"{place}{error.field}") from None
 
@@ -175,7 +203,12 @@ def add_faults(run: Run, faults: dict[str, str]) -> None:
 
 
 def _create_run(
-    actor: Actor, thread: Thread, spec: AgentSpec, request: RunRequest, faults: dict[str, str]
+    actor: Actor,
+    thread: Thread,
+    spec: AgentSpec,
+    request: RunRequest,
+    faults: dict[str, str],
+    unread: Sequence[str],
 ) -> Run:
     file = spec.file
     if len(request.steps) > MAX_STEPS:
@@ -190,7 +223,9 @@ def _create_run(
         rollback=file.rollback,
         keys=file.keys,
         confirm=file.confirm,
-        opened=request.opened,
+        opened=request.opened or (bool(unread) and spec.on_unread == "ask_model"),
+        unread=list(unread),
+        model=(spec.file.agents[spec.name].model or "") if unread and spec.on_unread == "ask_model" else "",
         task=request.task,
         ticket=valid_text(request.ticket, "/ticket", 100, blank=True),
         subject=valid_text(request.subject, "/subject", 100, blank=True),
@@ -199,6 +234,9 @@ def _create_run(
     )
     if request.text:
         Message.objects.create(thread=thread, run=run, role="user", text=request.text)
+    if request.message:
+        said = valid_text(request.message, "/message", MAX_MESSAGE)
+        Message.objects.create(thread=thread, run=run, role="customer", text=said)
     Event.objects.create(
         run=run, kind="run.started", after=run.state, actor=actor.name, data={"agent": spec.name}
     )
@@ -220,6 +258,7 @@ def propose(actor: Actor, run: Run, proposal: Proposal) -> Step:
     """An open run's agent proposes its next call. Raises RunClosed, BadInput, NotAllowed."""
     spec = agent(run.thread.agent)
     require(may_start(actor, spec.name), f"You may not propose calls of {spec.name}.")
+    _refuse_model(run)
     valid = _valid(spec, proposal)
     with transaction.atomic():
         touched = Run.objects.filter(
@@ -234,9 +273,16 @@ def propose(actor: Actor, run: Run, proposal: Proposal) -> Step:
     return Step.objects.get(thread_id=run.thread_id, number=thread.next_step - 1)
 
 
+def _refuse_model(run: Run) -> None:
+    """Raises RunClosed for a run whose calls its model proposes."""
+    if run.model:
+        raise RunClosed(f"{run.name} is decided by {run.model}: it takes calls of nobody else.")
+
+
 def close(actor: Actor, run: Run) -> None:
     """An open run's agent has nothing more to propose. Raises RunClosed, NotAllowed."""
     require(may_start(actor, run.thread.agent), f"You may not close runs of {run.thread.agent}.")
+    _refuse_model(run)
     with transaction.atomic():
         still = Run.objects.filter(pk=run.pk, opened=True, closed_at=None, state__in=RUN_FORWARD)
         if not still.update(closed_at=Now(), version=F("version") + 1):

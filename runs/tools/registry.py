@@ -95,6 +95,11 @@ class Tool:
         """64 hex digits over the schema and the attributes: what an approval of this tool was given for."""
         return self._fingerprint
 
+    @property
+    def description(self) -> str:
+        """What it does: its function's docstring."""
+        return (self.function.__doc__ or "").strip()
+
     def __post_init__(self) -> None:
         attributes = {
             item.name: getattr(self, item.name)

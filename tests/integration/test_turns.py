@@ -13,7 +13,7 @@ from runs import agentfile, services, tokens
 from runs.agents import Agent
 from runs.errors import ConfigurationError, NotRead, TurnAmbiguous
 from runs.models import Message, Run, Thread
-from runs.selector import Call, Reading, Unread
+from tests import scripted
 from tests.factories import AGENT, reply, start
 from tests.integration.api.caller import Caller
 from tests.integration.pages import html, signed_in, words
@@ -78,17 +78,17 @@ BAD_FILES: dict[str, tuple[dict[str, Any], list[dict[str, Any]], str, str]] = {
         "currency:",
         "agent bazaar: the currency 'XXX' is not known in English; these are: BRL, EUR, GBP, USD.",
     ),
-    "a model that is not installed": (
+    "a model that has no name": (
         {"on_unread": "ask_model"},
         [],
         "on_unread:",
-        "agent bazaar: on_unread: ask_model needs the extra `models`, which is not installed; install it,",
+        "agent bazaar: on_unread: ask_model needs a model, such as model: anthropic:claude-sonnet-5-5.",
     ),
-    "a person, who is not asked yet": (
-        {"on_unread": "ask_person"},
+    "a model without its provider": (
+        {"on_unread": "ask_model", "model": "claude"},
         [],
         "on_unread:",
-        "agent bazaar: on_unread: ask_person has not shipped yet; write refuse, and a turn that is not read",
+        "agent bazaar: on_unread: ask_model needs a model, such as model: anthropic:claude-sonnet-5-5.",
     ),
     "phrases in a language that has not shipped": (
         {},
@@ -170,27 +170,17 @@ def test_an_amount_names_the_money_of_the_agent_alone(tmp_path: Path) -> None:
 
 
 # --- Who else is asked --------------------------------------------------------------------------------
-def test_whoever_ships_may_read_what_the_selector_did_not(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("on_unread", ["ask_model", "ask_person"])
+def test_what_can_be_read_in_two_ways_or_is_no_turn_is_for_whoever_wrote_it(
+    on_unread: str, tmp_path: Path
 ) -> None:
-    asked: list[tuple[str, tuple[str, ...]]] = []
-
-    def ask(spec: agentfile.AgentSpec, turn: str, refusal: Unread) -> Reading:
-        asked.append((turn, refusal.parts))
-        if "sing" in turn:
-            raise refusal
-        return Reading((Call("get_order", {"order": 7}, turn),))
-
-    monkeypatch.setitem(agentfile.ON_UNREAD, "ask_model", ask)
-    agent = bazaar(tmp_path, on_unread="ask_model")
-    run = start(agent, "what is it with order 7")
-    assert [(step.tool, step.args) for step in run.steps.all()] == [("get_order", {"order": 7})]
-    assert asked == [("what is it with order 7", ("what is it with order 7",))]
-    for turn in ("close order 7", "", "\u202e", "look up order 7 and sing"):
+    agent = bazaar(tmp_path, on_unread=on_unread, model=scripted.NAME)
+    scripted.SCRIPT.reset()
+    for turn in ("close order 7", " ", "\u202e", "x" * 70_000):
         with pytest.raises(NotRead):
-            services.read_turn(agentfile.agent(agent), turn)
-    # What can be read in two ways, and what is no turn, is for the person who wrote it.
-    assert [turn for turn, _ in asked[1:]] == ["look up order 7 and sing"]
+            start(agent, turn)
+    assert stored() == (0, 0)
+    assert scripted.SCRIPT.asked == 0
 
 
 # --- A turn that can be read in two ways --------------------------------------------------------------

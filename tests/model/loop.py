@@ -181,7 +181,11 @@ class Move(NamedTuple):
 
 def start(plan: Plan) -> State:
     """The run as it was created: with all its steps, or open and with none."""
-    steps = () if plan.opened or plan.decides else tuple(_unreached(index + 1) for index in range(len(plan.tools)))
+    steps = (
+        ()
+        if plan.opened or plan.decides
+        else tuple(_unreached(index + 1) for index in range(len(plan.tools)))
+    )
     run = RunView(
         state=RunState.RUNNING,
         now=NOW,

@@ -99,7 +99,9 @@ def _not_looked_up(step: StepView) -> bool:
 
 
 def _succeeded(plan: Plan, state: State) -> str:
-    fine = {StepState.PERFORMED, StepState.DECLINED} | ({StepState.REFUSED} if plan.opened or plan.decides else set())
+    fine = {StepState.PERFORMED, StepState.DECLINED} | (
+        {StepState.REFUSED} if plan.opened or plan.decides else set()
+    )
     # Its agent said that it is completed; or its model, that there is nothing more to call.
     fine |= {StepState.CANCELLED} if plan.reconciles or plan.decides else set()
     forward = list(state.run.forward)
@@ -193,10 +195,16 @@ def _kept(plan: Plan, before: State) -> str:
 def _deciding(before: State) -> str:
     """After a failure the model is not called again, nor while a call of the run is not settled."""
     run = before.run
-    stopping = run.cancelled or run.gave_up or run.halted or run.exhausted or run.state is not RunState.RUNNING
+    stopping = (
+        run.cancelled or run.gave_up or run.halted or run.exhausted or run.state is not RunState.RUNNING
+    )
     ended = [step for step in run.forward if step.state is not StepState.DECIDING]
     failed = any(step.state in STEP_STOPS - {StepState.REFUSED} for step in ended)
-    if stopping or failed or (run.has_written and any(step.state is StepState.REFUSED for step in ended[-1:])):
+    if (
+        stopping
+        or failed
+        or (run.has_written and any(step.state is StepState.REFUSED for step in ended[-1:]))
+    ):
         return "decide: the model was asked although the run stops"
     if any(step.state is StepState.DECIDING and step.calls >= step.budget for step in run.forward):
         return "decide: the model was asked once more after it had failed too often"

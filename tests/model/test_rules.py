@@ -409,7 +409,9 @@ def test_a_line_that_is_not_in_the_core_is_an_error() -> None:
 
 
 def test_without_stopping_first_the_model_is_called_again_after_a_failure() -> None:
-    edit = core("    if last and _stops(run, last):", "    if last and _stops(run, last) and not run.decides:")
+    edit = core(
+        "    if last and _stops(run, last):", "    if last and _stops(run, last) and not run.decides:"
+    )
     without(DECIDED, edit, breaks="decide")
 
 

@@ -80,7 +80,7 @@ class Command(SwitchedCommand):
         actor = Actor(name, frozenset(), "agent", agent=name)
         thread = Thread.objects.filter(agent=name, user=user).order_by("-created_at").first()
         if thread is None:
-            services.read_turn(agent(name), request.text)  # a turn that is not read starts no conversation
+            services.take_turn(agent(name), request.text)  # a turn that is not read starts no conversation
             thread = services.start_thread(actor, name, user)
         self._finish_leftover(thread)
         return services.start(actor, thread, request)
