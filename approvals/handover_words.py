@@ -36,6 +36,8 @@ REASONS = {
     "reconcile_conflict": "the world contradicts the record",
     "internal_error": "an internal error",
     "agent_gone": "no worker knows its agent",
+    "not_read": "nobody read the turn",
+    "model_limit": "its model was asked too often",
 }
 NUMBERS = [
     "no",

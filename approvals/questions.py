@@ -46,6 +46,7 @@ from runs.views.calls import (
 from runs.views.looks import ANSWERED, QUESTION_LOOKS, look_of_escalation, look_of_run, look_of_step
 
 RESTS = (RunState.OPEN, RunState.WAITING, RunState.STUCK)
+TOLD = ("user", "customer")  # whose messages the agent is told
 AROUND = 6  # steps of the run shown before and after this one; the run's own page shows all
 LOOKS = 5  # answers of a lookup that are shown; the record has all
 
@@ -61,6 +62,7 @@ class Rows:
     attempts: Sequence[Attempt] = ()
     looks: Sequence[Event] = ()  # what the lookup said, the newest first
     settled: str = ""
+    message: Message | None = None  # a customer's
 
 
 def read(step_id: int) -> Rows:
@@ -69,7 +71,7 @@ def read(step_id: int) -> Rows:
     if step is None or not step.asks:
         raise NotFound("There is no such question.")
     steps = list(Step.objects.filter(run=step.run_id).select_related("entry", "undoes").order_by("number"))
-    turn = Message.objects.filter(run=step.run_id, role="user").first()
+    said = {message.role: message for message in Message.objects.filter(run=step.run_id, role__in=TOLD)}
     answer = Answer.objects.filter(step=step_id, digest=step.digest).first()
     attempts = [] if step.asks == "confirm" else list(Attempt.objects.filter(step=step_id).order_by("number"))
     looks = Event.objects.filter(step=step_id, kind="step.looked_up").order_by("-pk")
@@ -77,11 +79,12 @@ def read(step_id: int) -> Rows:
     return Rows(
         step,
         steps,
-        turn,
+        said.get("user"),
         answer,
         attempts,
         list(looks[:LOOKS]) if outcome else [],
         settled_by_lookup(step) if outcome else "",
+        said.get("customer"),
     )
 
 
@@ -100,7 +103,7 @@ def word(rows: Rows, actor: Actor) -> QuestionPage:
         title=sentence_of(step, spec, reveal=reveal) if step.asks == "confirm" else step.question,
         lead=sentence_of(step.undoes or step, spec, reveal=reveal),
         tool=step.tool,
-        arguments=arguments_of(args, spec.catalogue.get(step.tool)),
+        arguments=arguments_of(args, spec.catalogue.get(step.tool), _marks(step)),
         exact=exact_json({"tool": step.tool, "args": in_order(args, spec.catalogue.get(step.tool))}),
         warnings=tuple(step.warnings),
         plan=plan,
@@ -262,6 +265,11 @@ def why_not_undoable(step: Step, result: dict[str, Any]) -> str:
     return ""
 
 
+def _marks(step: Step) -> Sequence[Mapping[str, Any]]:
+    """They are evidence of a confirmation, and bound to its answer."""
+    return step.marks if step.asks == "confirm" else ()
+
+
 # --- Why it is asked ---------------------------------------------------------------------------------
 
 
@@ -273,6 +281,12 @@ def _evidence(rows: Rows, spec: AgentSpec) -> Iterable[Evidence]:
             yield Evidence("This step", f"“{rows.step.text}”", "read from the turn", None)
     else:
         yield Evidence("Proposed by", run.started_by or thread.agent, thread.agent, run.created_at)
+    if run.model:
+        yield Evidence("Proposed by", run.model, "a model: no phrase reads the whole turn", None)
+    if rows.message:
+        yield Evidence(
+            "A customer wrote", f"“{rows.message.text}”", "data, no request", rows.message.created_at
+        )
     for step in rows.steps:
         tool = spec.catalogue.get(step.tool)
         if tool and not tool.writes and step.state == StepState.PERFORMED and step.number < rows.step.number:

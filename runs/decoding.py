@@ -7,7 +7,13 @@ from runs.fields import UnreadableList, UnreadableObject
 from runs.models import Run, Step
 
 _UNREADABLE = (UnreadableObject, UnreadableList)
-_NAMES = {"args": "arguments", "answer_data": "answer", "covers": "covered steps", "warnings": "warnings"}
+_NAMES = {
+    "args": "arguments",
+    "answer_data": "answer",
+    "covers": "covered steps",
+    "warnings": "warnings",
+    "marks": "marks",
+}
 
 
 def damage_of(step: Step) -> str:
@@ -22,6 +28,8 @@ def refuse_damage(run: Run, steps: Iterable[Step]) -> None:
     """Raises Damaged, which names the first row that does not decode."""
     if isinstance(run.faults, _UNREADABLE):
         raise Damaged("the practice faults of the run do not decode")
+    if isinstance(run.unread, _UNREADABLE):
+        raise Damaged("what was not read of the turn does not decode")
     for step in steps:
         if damage := damage_of(step):
             raise Damaged(damage)

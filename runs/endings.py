@@ -39,13 +39,13 @@ def _why(held: Held, kind: str, step: Step | None) -> dict[str, Any]:
     if kind == "died":
         return {"kind": "died"}
     if kind == "model_limit":
-        return {"kind": kind, "requests": held.run.requests}
+        return {"kind": kind, "detail": f"{held.run.requests} times"}
     if kind == "not_read":
-        return {"kind": kind, "parts": list(held.run.unread)}
+        return {"kind": kind, "detail": ", ".join(f'"{part}"' for part in held.run.unread)}
     if kind == "undo":
         return {"kind": "cancelled", "by": held.run.undo_requested_by}
     assert step is not None
-    return {"kind": kind, "step": step.number, "tool": step.tool, "cause": step.error_class}
+    return {"kind": kind, "step": step.number, "tool": step.tool or None, "cause": step.error_class}
 
 
 def release(held: Held, wait: Wait) -> None:

@@ -53,7 +53,7 @@ def ticket(run: Run) -> dict[str, Any]:
 
 def parts_of(steps: Iterable[Step], spec: AgentSpec) -> Parts:
     """What was done, what was not, what was undone, and what nobody knows."""
-    steps = list(steps)
+    steps = [step for step in steps if step.tool]  # what its model was still deciding is no call
     writes = [step for step in steps if step.undoes_id is None and _tool(step, spec).writes]
     return Parts(
         done=[step for step in writes if step.state in DONE],
@@ -75,8 +75,17 @@ def ticket_of(run: Run, steps: Iterable[Step], spec: AgentSpec) -> dict[str, Any
         "undone": [_undone(step, run) for step in parts.undone],
         "unknown": [_unknown(step) for step in parts.unknown],
         "customer_told": _customer_told(parts.done, parts.not_done, spec),
-        "next_action": _next_action(parts.done, parts.not_done, spec),
+        "next_action": _not_read(run) or _next_action(parts.done, parts.not_done, spec),
     }
+
+
+def _not_read(run: Run) -> str:
+    """Of a turn that nobody read: what was asked for, and the parts that were not read."""
+    if run.handover_reason != "not_read":
+        return ""
+    turn = " ".join(run.messages.filter(role="user").values_list("text", flat=True))
+    parts = ", ".join(f"“{part}”" for part in run.unread)
+    return f"Carry out what {run.thread.user} asked for: “{turn}”. Not read: {parts}."
 
 
 def _tool(step: Step, spec: AgentSpec) -> Tool:

@@ -231,9 +231,10 @@ def _args(part: Any) -> dict[str, Any] | None:
 
 def _cost(response: "ModelResponse") -> Decimal | None:
     try:
-        return response.cost().total_price
+        price: Decimal = response.cost().total_price
     except (LookupError, ValueError, AssertionError):
         return None
+    return price
 
 
 def _failed(error: Exception) -> Answer:

@@ -7,6 +7,7 @@ from django.db.models import Q
 from runs import ledger, outcomes, rows
 from runs.agentfile import AgentSpec
 from runs.loading import step_view, undo_named
+from runs.marks import marks_of
 from runs.models import Step, Thread
 from runs.rulebook import Ruling
 from runs.rulebook.check import by_rules, outright
@@ -22,6 +23,10 @@ def check_step(held: Held, step: Step, spec: AgentSpec) -> None:
     call = call_of(step)
     ruling = outright(spec, call) or _proposed_again(held, step, spec) or _done_before(held, step, spec)
     ruling = ruling or by_rules(spec, call, RecordedPast(held, step, spec))
+    if ruling.verdict == "allowed" and _others_wrote(held, step, spec):
+        ruling = replace(
+            ruling, verdict="ask", rule="text_of_others", approver=spec.catalogue[step.tool].approver
+        )
     if ruling.verdict == "ask" and _was_approved(step, spec.catalogue[step.tool], ruling):
         ruling = replace(ruling, verdict="allowed", rule="approved")
     held.rulings[step.number] = ruling
@@ -41,6 +46,12 @@ def _proposed_again(held: Held, step: Step, spec: AgentSpec) -> Ruling | None:
             cause = f"{by} this very call: step {other.number}"
             return Ruling("refused", "proposed_again", spec.rule_version, cause)
     return None
+
+
+def _others_wrote(held: Held, step: Step, spec: AgentSpec) -> bool:
+    """A model may have been told by a text what to write: no such words go out before a person has seen them."""
+    writes = spec.catalogue[step.tool].writes and step.undoes_id is None
+    return bool(held.run.model) and writes and any(mark.loose for mark in marks_of(held, step, spec))
 
 
 def _done_before(held: Held, step: Step, spec: AgentSpec) -> Ruling | None:

@@ -11,6 +11,7 @@ from runs.agentfile import AgentSpec
 from runs.digest import sha256
 from runs.ledger import settle_entry
 from runs.loading import closes_at, step_view, undoable
+from runs.marks import marks_of, warning
 from runs.models import Step
 from runs.replies import still_in_effect
 from runs.rulebook import Ruling
@@ -32,9 +33,12 @@ def ask(held: Held, step: Step, kind: str, spec: AgentSpec, said: str | None = N
     fields = park(held, step, kind, spec, covered, said)
     for other in covered:
         fingerprint = spec.catalogue[other.tool].fingerprint
-        change(held, other, fingerprint=fingerprint, consent=fields["consent"])
+        marks = [mark.as_json() for mark in marks_of(held, other, spec)]
+        change(held, other, fingerprint=fingerprint, consent=fields["consent"], marks=marks)
     said_last = fields.get("said", step.said)
     shown = {"kind": kind, "said": said_last} | {name: fields[name] for name in TOLD} | by_lookup(step)
+    if fields.get("marks"):
+        shown["marks"] = fields["marks"]
     ruling = held.rulings.get(step.number)
     if ruling and (kind == "confirm" or ruling.verdict == "refused"):
         shown |= ruling.said()
@@ -90,6 +94,7 @@ def park(
     if confirm and tool:
         fields["fingerprint"] = tool.fingerprint
         fields["consent"] = {"approver": asks.approver, "not_by": list(asks.not_by)}
+        fields["marks"] = [mark.as_json() for mark in marks_of(held, step, spec)]
     return fields | {"digest": digest(step, fields, covered, spec)}
 
 
@@ -136,6 +141,8 @@ def digest(step: Step, fields: dict[str, Any], covered: Sequence[Step], spec: Ag
         "warnings": fields["warnings"],
         **_call(step, fields.get("fingerprint", step.fingerprint)),
     }
+    if fields.get("marks"):
+        bound["marks"] = fields["marks"]
     if fields["not_by"]:
         bound["not_by"] = fields["not_by"]
     if covered:
@@ -151,9 +158,13 @@ def _all_warnings(held: Held, step: Step, covered: Sequence[Step], spec: AgentSp
     others = [
         f"Step {other.number}, {other.tool}: {line}"
         for other in covered
-        for line in warnings(held, other, spec)
+        for line in _warned(held, other, spec)
     ]
-    return warnings(held, step, spec) + others
+    return _warned(held, step, spec) + others
+
+
+def _warned(held: Held, step: Step, spec: AgentSpec) -> list[str]:
+    return warnings(held, step, spec) + warning(marks_of(held, step, spec))
 
 
 def says_irreversible(lines: Iterable[str]) -> bool:

@@ -68,16 +68,12 @@ def reason_of(stop: dict[str, Any]) -> str:
         "refused": f"{tool} was refused ({stop.get('cause')}).",
         "not_performed": f"{tool} did not take effect.",
         "died": "its process died.",
-        "model_limit": f"its model was asked {stop.get('requests')} times and was not done.",
-        "not_read": f"its turn was not read ({_quoted(stop.get('parts', []))}), and a person takes over.",
+        "model_limit": f"its model was asked {stop.get('detail')} and was not done.",
+        "not_read": f"its turn was not read ({stop.get('detail')}), and a person takes over.",
         "reconcile_conflict": f"what is outside contradicts the record ({stop.get('detail')}).",
         "internal_error": f"an internal error ({stop.get('detail')}).",
         "agent_gone": "its agent is not known any more.",
     }.get(stop["kind"], f"cancelled by {stop.get('by')}.")
-
-
-def _quoted(parts: Iterable[str]) -> str:
-    return ", ".join(f'"{part}"' for part in parts)
 
 
 def _left_alone(steps: list[Step], spec: AgentSpec) -> list[str]:

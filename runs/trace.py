@@ -15,7 +15,7 @@ from runs.errors import StalwartError
 from runs.models import Event, Run, Step
 from runs.redaction import args_of
 from runs.replies import reason_of
-from runs.states import PARKED, RUN_ENDS, RunState
+from runs.states import PARKED, RUN_ENDS, RunState, StepState
 
 KEY_DIGITS = 16
 ANSWERS = {
@@ -52,7 +52,7 @@ class Line:
     """One line of a trace. `step` is the number within the thread, or None where it is about the run."""
 
     step: int | None
-    kind: str  # approval, answer, read, write, undo, reconcile, check, question, note, stop
+    kind: str  # approval, answer, decide, read, write, undo, reconcile, check, question, note, stop
     text: str
     at: str
 
@@ -113,6 +113,12 @@ class Trace:
 
     def _of_step(self, event: Event, step: Step) -> Iterator[tuple[str, str]]:
         data = event.data or {}
+        if data.get("found") == StepState.DECIDING:
+            yield (
+                "note",
+                f"the process stopped while the model was asked ({data['cause']}): it is asked again",
+            )
+            return
         if _ends_sending(event):
             yield self._kind(step), f"{_named(step)} -> {_outcome(data, event.kind)}"
         if data.get("settled_by") == "lookup":
@@ -138,7 +144,9 @@ class Trace:
                 yield "check", _refusal(step, data)
             case "step.undo_not_possible":
                 yield "note", f"{step.tool} cannot be undone: {data['why']}"
-            case "step.cancelled" if not step.undoes_id:
+            case "model.answered":
+                yield "decide", f"request {data['request']} -> {_decided(data)}"
+            case "step.cancelled" if step.tool and not step.undoes_id:
                 yield "note", f"{step.tool} was not sent"
             case "step.late_outcome":
                 yield "note", f"{_named(step)} -> {_outcome(data, event.kind)}, late"
@@ -221,6 +229,14 @@ def _outcome(data: dict[str, Any], kind: str) -> str:
     if data["verdict"] == "raised":
         return f"{cause}: {error}" if error else cause
     return f"{data['verdict']} ({cause}): {error}" if error else f"{data['verdict']} ({cause})"
+
+
+def _decided(data: dict[str, Any]) -> str:
+    """What a model said, and what that took."""
+    said = f"{data['error_class']}: {data['error']}" if data.get("error_class") else ", ".join(data["calls"])
+    cost = "" if data["cost"] is None else f", ${data['cost']}"
+    took = f"{data['input_tokens']} tokens in, {data['output_tokens']} out{cost}"
+    return f"{said or 'nothing more to call'} ({took})"
 
 
 def _refusal(step: Step, data: dict[str, Any]) -> str:

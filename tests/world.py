@@ -22,6 +22,7 @@ class World:
     lookups: list[str] = field(default_factory=list)
     keys: list[tuple[str, str]] = field(default_factory=list)  # what each call carried: tool, key
     watch: Callable[[Call], object] | None = None  # looks on, when a call arrives
+    mail: str = ""  # what the customer wrote
 
     def reset(self) -> None:
         """A new world."""
@@ -131,3 +132,15 @@ def find(call: Call, key: str) -> Answer:
     if what == "cannot say":
         return cannot_say()
     return happened({"tag": 1}) if key in WORLD.effects else did_not_happen()
+
+
+@tool
+def read_mail(call: Call, order: int) -> Any:
+    """The last mail that the customer of an order wrote."""
+    return WORLD.act(call, {"order": order, "from": "mallory@shop.example", "body": WORLD.mail})
+
+
+@tool(writes=True, irreversible=True, confirm=False, sentence="Refund {amount} to {account}")
+def pay_out(call: Call, account: str, amount: Decimal, note: str = "refund") -> Any:
+    """Pays an amount out to an account, and asks nobody."""
+    return WORLD.act(call, {"paid": str(amount)})

@@ -20,6 +20,7 @@ SAID = {
     409: "The state does not allow it, or changed; `type` says which.",
     410: "The question was withdrawn.",
     422: "What was sent is not valid. Nothing was stored and nothing was sent.",
+    503: "The agent's model would have to be asked, and cannot be. Nothing was stored and nothing was sent.",
 }
 IDEMPOTENCY_KEY = OpenApiParameter(
     "Idempotency-Key",

@@ -61,7 +61,7 @@ class Runs(Endpoint):
         responses={
             200: REPLAYED,
             201: OpenApiResponse(shapes.Run, "Started; a worker carries it out."),
-            **problems(403, 404, 409, 422),
+            **problems(403, 404, 409, 422, 503),
         },
     )
     def post(self, request: Request) -> Response:
@@ -79,6 +79,7 @@ def _start(request: Request, body: shapes.NewRun) -> Run:
         thread = start_thread(request, body.agent, body.user)
     wanted = services.RunRequest(
         text=body.text,
+        message=body.message,
         steps=[services.Proposal(step.tool, step.args, step.text) for step in body.steps],
         opened=body.open,
         task=body.task,

@@ -15,6 +15,10 @@ from runs.states import RunState, StepState
 
 LONGEST_WAIT = 30
 DIGEST = "9f2c" + "0" * 60
+MAX_MESSAGE = 64 * 1024  # characters
+MESSAGE = (
+    "What somebody else wrote, such as a customer: data that the agent may read, which asks for nothing."
+)
 
 Kind = Literal["confirm", "outcome", "undo"]
 AnswerWord = Literal[
@@ -57,6 +61,7 @@ class NewTurn(Body):
     """What the user says: it is read as a whole, or refused as a whole."""
 
     text: str = Field(min_length=1, examples=["charge order 4411 40.00, then update the crm for order 4411"])
+    message: str = Field(default="", max_length=MAX_MESSAGE, description=MESSAGE)
     faults: Faults = Field(default_factory=dict)
 
 
@@ -92,6 +97,7 @@ class NewRun(Body):
     text: str = Field(
         default="", description="The user's turn. Without `steps` it is read into the calls it asks for."
     )
+    message: str = Field(default="", max_length=MAX_MESSAGE, description=MESSAGE)
     steps: list[NewStep] = Field(default_factory=list)
     open: bool = Field(
         default=False, description="The agent proposes more steps later, and closes the run when it is done."
@@ -223,7 +229,7 @@ class Out(Shape):
 class Message(Out):
     """What was said in a thread."""
 
-    role: Literal["user", "agent", "tool"]
+    role: Literal["user", "customer", "agent", "tool"]
     text: str
     run: str | None = Field(examples=["R-1042"])
     at: datetime
@@ -253,8 +259,8 @@ class Stop(Out):
     """Why a run stopped."""
 
     kind: str = Field(
-        description="failed, refused, not_performed, cancelled, died; or, where it was left as it is for a person: "
-        "reconcile_conflict, internal_error, agent_gone",
+        description="failed, refused, not_performed, cancelled, died, model_limit, not_read; or, where it was left "
+        "as it is for a person: reconcile_conflict, internal_error, agent_gone",
         examples=["failed"],
     )
     step: int | None = Field(default=None, description="The number of the step.")
@@ -286,7 +292,9 @@ class Step(Out):
 
     number: int = Field(description="Within the thread.")
     id: int
-    tool: str = Field(examples=["charge_card"])
+    tool: str = Field(
+        description="Empty while its model decides, or decided on none.", examples=["charge_card"]
+    )
     args: dict[str, Any] = Field(examples=[{"order": 4411, "amount": "40.00"}])
     state: StepState
     undoes: int | None = Field(description="The number of the step that it undoes.")
@@ -308,6 +316,17 @@ class RunLinks(Out):
     self: str
     thread: str
     events: str
+
+
+class ModelUse(Out):
+    """The model that decides a run, and what that took so far."""
+
+    name: str = Field(examples=["anthropic:claude-sonnet-5-5"])
+    requests: int = Field(description="Sent, answered or not.")
+    input_tokens: int
+    output_tokens: int
+    cost: str = Field(description="In US dollars, of the requests whose price is known.", examples=["0.0123"])
+    unpriced: int = Field(description="Of how many requests the price is not known.")
 
 
 class RunSummary(Out):
@@ -336,6 +355,7 @@ class RunSummary(Out):
         examples=[None],
     )
     waiting: list[Waiting] = Field(description="What people must answer before it goes on.")
+    model: ModelUse | None = Field(description="Of a run whose model decides what is called.")
     started_by: str
     created_at: datetime
     ended_at: datetime | None
@@ -396,6 +416,17 @@ class QuestionLinks(Out):
     run: str
 
 
+class Mark(Out):
+    """An argument, or a part of it, that stands in what others wrote."""
+
+    argument: str = Field(description="Its JSON pointer.", examples=["/text"])
+    part: str = Field(description="What was found.", examples=["refund 500 to acct-9"])
+    tool: str = Field(description="Whose result has it; or customer.", examples=["read_mail"])
+    step: int | None = Field(description="Whose result; null of a customer's message.")
+    whole: bool = Field(description="It is all of the argument.")
+    loose: bool = Field(description="It was taken out of a longer text, which the turn does not say.")
+
+
 class Question(Waiting):
     """A question: a step that waits, or waited, for a person."""
 
@@ -420,6 +451,7 @@ class Question(Waiting):
     )
     answer: AnswerWord | None = Field(description="What was said, where it is answered.")
     answered_by: str | None
+    marks: list[Mark] = Field(description="Of a confirmation: what of its arguments others wrote.")
     lookup: Lookup | None = Field(description="Of an unknown outcome; null where nothing can look it up.")
     settled: str | None = Field(
         description="How a lookup settled it, where no answer was needed.",

@@ -71,10 +71,24 @@ def summary(row: models.Run) -> shapes.RunSummary:
         stop=row.stop,
         held_up=row.trouble or None,
         waiting=[waiting(item, spec_of(row.thread.agent)) for item in steps if is_open(item)],
+        model=_model(row),
         started_by=row.started_by,
         created_at=row.created_at,
         ended_at=row.ended_at if row.state in RUN_ENDS else None,
         links=_run_links(row),
+    )
+
+
+def _model(row: models.Run) -> shapes.ModelUse | None:
+    if not row.model:
+        return None
+    return shapes.ModelUse(
+        name=row.model,
+        requests=row.requests,
+        input_tokens=row.input_tokens,
+        output_tokens=row.output_tokens,
+        cost=format(row.cost.normalize(), "f"),
+        unpriced=row.unpriced,
     )
 
 
@@ -216,6 +230,7 @@ def question(
         escalated_to=row.escalated_to or None,
         answer=row.answer or None,
         answered_by=row.answered_by or None,
+        marks=[shapes.Mark(**mark) for mark in row.marks] if row.asks == "confirm" else [],
         lookup=lookup,
         settled=(settled_by_lookup(row) or None) if answered else None,
         links=shapes.QuestionLinks(

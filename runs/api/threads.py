@@ -75,14 +75,14 @@ class Turns(Endpoint):
         responses={
             200: REPLAYED,
             202: OpenApiResponse(shapes.Run, "The run that the turn started."),
-            **problems(403, 404, 409, 422),
+            **problems(403, 404, 409, 422, 503),
         },
     )
     def post(self, request: Request, thread: UUID) -> Response:
-        """Say something: one turn, one run. Refused as a whole where it was not read as a whole."""
+        """Say something: one turn, one run. What is not read as a whole is refused as a whole, or its model decides."""
         said = thread_of(request, thread)
         body = read_body(shapes.NewTurn, request)
-        wanted = services.RunRequest(text=body.text, faults=body.faults)
+        wanted = services.RunRequest(text=body.text, message=body.message, faults=body.faults)
         run, replayed = once(request, lambda: services.start(actor_of(request), said, wanted))
         whole = showing.run(showing.whole_run(run.pk))
         return sent(whole, 200 if replayed else 202, whole.links.self, replayed=replayed)

@@ -292,6 +292,7 @@ def close(actor: Actor, run: Run) -> None:
 
 def valid_text(value: str, field: str, limit: int, *, blank: bool = False) -> str:
     """A name that can be stored. Raises BadInput."""
-    if not isinstance(value, str) or "\x00" in value or len(value) > limit or not (value or blank):
+    fits = isinstance(value, str) and "\x00" not in value and len(value) <= limit and bool(value or blank)
+    if not fits or value.encode(errors="ignore").decode() != value:
         raise BadInput(f"Text of 1 to {limit} characters, without NUL, is needed.", field=field)
     return value

@@ -1,7 +1,7 @@
 """A call in words: its sentence, its arguments, and what undoes it. Nothing here queries the database."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,14 +18,25 @@ from runs.tools.bindings import Unbindable, bind, promised
 from runs.tools.registry import Tool, Undo
 from runs.views.moments import clock
 
+# A step that is no call: its model is deciding, or decided on none.
+NO_CALL = {
+    StepState.DECIDING: "Its model decides what comes next",
+    StepState.FAILED: "No call: its model failed",
+    StepState.CANCELLED: "No further call",
+}
+
 
 @dataclass(frozen=True)
 class Argument:
-    """One argument, exactly as it would be sent; `is_data` where it is a list or an object, shown as JSON."""
+    """One argument, exactly as it would be sent; `is_data` where it is a list or an object, shown as JSON.
+
+    `marks` say in words which of it others wrote (runs/marks.py).
+    """
 
     name: str
     text: str
     is_data: bool = False
+    marks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -49,9 +60,27 @@ def exact_json(value: Any) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False)
 
 
-def arguments_of(args: Mapping[str, Any], tool: Tool | None = None) -> tuple[Argument, ...]:
-    """Every argument, in the order of its tool."""
-    return tuple(Argument(name, *_text(value)) for name, value in in_order(args, tool).items())
+def arguments_of(
+    args: Mapping[str, Any], tool: Tool | None = None, marks: Sequence[Mapping[str, Any]] = ()
+) -> tuple[Argument, ...]:
+    """Every argument, in the order of its tool, with the marks that are stored of it."""
+    said: dict[str, list[str]] = {}
+    for mark in marks:
+        said.setdefault(mark["argument"].split("/")[1], []).append(marked(mark))
+    found = in_order(args, tool).items()
+    return tuple(Argument(name, *_text(value), tuple(said.get(name, ()))) for name, value in found)
+
+
+def marked(mark: Mapping[str, Any]) -> str:
+    """`from the result of read_mail, step 2: “refund 500 to ACCT-9”`."""
+    place = (
+        "a customer’s message"
+        if mark["step"] is None
+        else f"the result of {mark['tool']}, step {mark['step']}"
+    )
+    if mark["whole"]:
+        return f"{'taken out of' if mark['loose'] else 'also in'} {place}"
+    return f"from {place}: “{mark['part']}”"
 
 
 def _text(value: Any) -> tuple[str, bool]:
@@ -71,6 +100,8 @@ def call_text(step: Step, spec: AgentSpec, *, reveal: bool = False) -> str:
 
 def sentence_of(step: Step, spec: AgentSpec, *, reveal: bool = False) -> str:
     """What the call does, in the words of its tool: `Charge 40.00 to order 4411`. `reveal`: see runs/redaction.py."""
+    if not step.tool:
+        return NO_CALL.get(StepState(step.state), "")
     tool, args = spec.catalogue.get(step.tool), redaction.args_of(step, spec, reveal=reveal)
     return sentence(tool.sentence if tool else "", call_text(step, spec, reveal=reveal), args)
 

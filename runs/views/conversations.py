@@ -16,7 +16,7 @@ from runs.errors import NotFound, Problem
 from runs.models import Message, Run, Step, Thread
 from runs.redaction import without
 from runs.replies import sentence
-from runs.states import PARKED, RUN_BACKWARD, RUN_ENDS, RUN_FORWARD
+from runs.states import PARKED, RUN_BACKWARD, RUN_ENDS, RUN_FORWARD, STEP_ENDS
 from runs.tools.registry import Tool
 from runs.views.calls import sentence_of
 from runs.views.looks import Look, look_of_run, look_of_step
@@ -24,6 +24,7 @@ from runs.views.rules import PageRequest, page
 from runs.views.shell import render_page
 
 PAGE = 30
+TOLD = ("user", "customer")  # whose messages the agent is told
 TURNS = 30  # runs of a conversation on one page, the newest
 
 
@@ -116,14 +117,16 @@ def _thread(thread_id: UUID) -> Thread:
 
 
 def _send_turn(request: PageRequest, thread: Thread) -> HttpResponse:
-    text = request.POST.get("text", "").strip()
+    text, message = (request.POST.get(name, "").strip() for name in ("text", "message"))
     tool, fault = request.POST.get("fault_tool", ""), request.POST.get("fault", "")
     faults = {tool: fault} if tool else None
     try:
-        services.start(request.actor, thread, services.RunRequest(text=text, faults=faults))
+        wanted = services.RunRequest(text=text, message=message, faults=faults)
+        services.start(request.actor, thread, wanted)
     except Problem as problem:
         context = _facts(thread) | {
             "typed": text,
+            "typed_message": message,
             "problem": problem,
             "readings": readings_of(problem, spec_of(thread.agent)),
             "sent_faults": faults or {},
@@ -183,9 +186,9 @@ def _exchange(run: Run, spec: Any) -> Exchange:
     return Exchange(
         run=run,
         look=look_of_run(run),
-        turns=[message for message in messages if message.role == "user"],
-        steps=[_line(step, spec) for step in run.steps.all()],
-        replies=[message for message in messages if message.role != "user"],
+        turns=[message for message in messages if message.role in TOLD],
+        steps=[_line(step, spec) for step in run.steps.all() if step.tool or step.state not in STEP_ENDS],
+        replies=[message for message in messages if message.role not in TOLD],
         is_over=run.state in RUN_ENDS,
     )
 

@@ -89,6 +89,8 @@ def look_of_step(step: Step) -> Look:
         return Look("being looked up", *UNKNOWN)
     if state in PARKED and step.answer:
         return ANSWERED
+    if state is StepState.CANCELLED and not step.tool:
+        return Look("none", "quiet", "skip")
     if state is StepState.APPROVED and step.calls:
         return Look("will be sent again", *RUNNING)
     return STEP_LOOKS[state]

@@ -50,6 +50,7 @@ def run_list(request: PageRequest) -> HttpResponse:
     found = newest_first(runs, request.GET.get("after", ""), PAGE)
     counts = dict(
         Step.objects.filter(run__in=found.rows, undoes=None)
+        .exclude(tool="")
         .order_by()
         .values_list("run")
         .annotate(Count("pk"))
@@ -146,7 +147,7 @@ def _is_parked(step: Step) -> bool:
 
 def _title(run: Run, steps: list[Step]) -> str:
     """The state in a sentence."""
-    forward = [step for step in steps if step.undoes_id is None]
+    forward = [step for step in steps if step.undoes_id is None and step.tool]
     done = sum(1 for step in forward if step.state == StepState.PERFORMED)
     at = f" at step {run.stop['step']}" if run.stop and run.stop.get("step") else ""
     waits = next((step.number for step in steps if _is_parked(step) and not step.answer), None)

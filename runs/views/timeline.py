@@ -92,6 +92,9 @@ def _start(run: Run, steps: Sequence[Step]) -> Entry:
     details = [f"started by {run.started_by}"] if run.started_by else []
     details += [f"practice fault: {tool} {fault.replace('_', ' ')}" for tool, fault in run.faults.items()]
     words = "Started with 1 step" if forward == 1 else f"Started with {forward} steps"
+    if run.unread:
+        words = f"Started; {run.model} decides" if run.model else "Started; a person takes it over"
+        details.insert(0, f"not read: {', '.join(f'“{part}”' for part in run.unread)}")
     return Entry(0, run.created_at, words, tuple(details))
 
 
