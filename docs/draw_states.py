@@ -3,7 +3,7 @@
 python -m docs.draw_states        writes the file; a test compares it
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TypeVar
@@ -24,19 +24,18 @@ def drawing() -> str:
     return "\n".join(
         [
             HEAD,
-            *_machine("A run", RUN_MOVES, RunState.READY, RUN_ENDS),
-            *_machine("A step", STEP_MOVES, StepState.PROPOSED, frozenset()),
-            *_machine("A ledger entry", ENTRY_MOVES, None, frozenset()),
+            *_machine("A run", RUN_MOVES, [RunState.READY], RUN_ENDS),
+            *_machine("A step", STEP_MOVES, [StepState.PROPOSED, StepState.DECIDING], frozenset()),
+            *_machine("A ledger entry", ENTRY_MOVES, [], frozenset()),
         ]
     )
 
 
 def _machine(
-    title: str, moves: Mapping[State, frozenset[State]], first: StrEnum | None, ends: frozenset[State]
+    title: str, moves: Mapping[State, frozenset[State]], first: Sequence[StrEnum], ends: frozenset[State]
 ) -> list[str]:
     lines = [f"## {title}", "", "```mermaid", "stateDiagram-v2"]
-    if first:
-        lines.append(f"    [*] --> {first}")
+    lines += [f"    [*] --> {state}" for state in first]
     for state, nexts in moves.items():
         lines += [f"    {state} --> {after}" for after in sorted(nexts)]
     lines += [f"    {state} --> [*]" for state in moves if state in ends]

@@ -54,7 +54,7 @@ class AgentSection(Strict):
     (docs/models.md).
     """
 
-    model: str | None = None
+    model: str | None = Field(default=None, max_length=200)
     instructions: str = ""
     tools: list[str] = Field(min_length=1)
     reconcile: str | None = None

@@ -25,7 +25,7 @@ from runs.moves import next_number
 from runs.states import StepState
 from runs.tools.dispatch import storable
 from runs.tools.registry import Call, Tool
-from runs.transitions import Held, change, move_step, record
+from runs.transitions import ENGINE, Held, change, move_step, record
 
 MODEL = "model"  # names a request for the fault points (runs/faults.py)
 MOST_CALLS = 50  # of one answer
@@ -41,7 +41,7 @@ class Deciding:
     """A request that is about to leave, or has been answered. `call` names it for the fault points."""
 
     step: int
-    run: int
+    row: Step
     request: Request
     call: Call
     answer: Answer | None = None
@@ -74,7 +74,7 @@ class Deciding:
         assert self.answer is not None
         answer = self.answer
         with transaction.atomic():
-            Run.objects.filter(pk=self.run).update(
+            Run.objects.filter(pk=self.row.run_id).update(
                 version=F("version") + 1,
                 input_tokens=F("input_tokens") + answer.input_tokens,
                 output_tokens=F("output_tokens") + answer.output_tokens,
@@ -82,7 +82,9 @@ class Deciding:
                 unpriced=F("unpriced") + int(answer.is_unpriced),
             )
             said = _line(answer, self.call.attempt) | {"late": True}
-            Event.objects.create(run_id=self.run, kind="model.answered", actor="engine", data=said)
+            Event.objects.create(
+                run=self.row.run, step=self.row, kind="model.answered", actor=ENGINE, data=said
+            )
 
 
 def decide(held: Held, step: Step | None, spec: AgentSpec) -> Deciding:
@@ -94,7 +96,7 @@ def decide(held: Held, step: Step | None, spec: AgentSpec) -> Deciding:
     change(held, run, requests=run.requests + 1)
     record(held, "model.asked", step, data={"model": run.model, "request": run.requests})
     call = Call(key="", tool=MODEL, run=run.name, step=step.number, attempt=run.requests)
-    return Deciding(step.number, run.pk, _request(held, step, spec), call)
+    return Deciding(step.number, step, _request(held, step, spec), call)
 
 
 def _request(held: Held, step: Step, spec: AgentSpec) -> Request:

@@ -27,7 +27,7 @@ class RunState(StrEnum):
 class StepState(StrEnum):
     """Where one tool call of a run stands; an undo is a step too."""
 
-    DECIDING = "deciding"
+    DECIDING = "deciding"  # its model is asked which call it is
     PROPOSED = "proposed"
     NEEDS_APPROVAL = "needs_approval"
     APPROVED = "approved"  # by a person; or about to be sent again

@@ -14,6 +14,7 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 from pydantic_ai.models.function import AgentInfo, FunctionModel
+from pydantic_ai.models.test import TestModel
 
 NAME = "python:tests.scripted.MODEL"
 SECTION = {"model": NAME, "on_unread": "ask_model"}
@@ -72,3 +73,15 @@ async def _answer(messages: list[ModelMessage], info: AgentInfo) -> ModelRespons
 
 
 MODEL = FunctionModel(_answer, model_name="scripted")
+
+
+async def _reads_once(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+    """Without a script, for other processes: it looks the order up, and then says so."""
+    parts = [part for message in messages for part in message.parts]
+    if any(isinstance(part, ToolReturnPart) for part in parts):
+        return ModelResponse(parts=[TextPart("It is there.")])
+    return ModelResponse(parts=[ToolCallPart("get_order", {"order": 4411})])
+
+
+READS_ONCE = FunctionModel(_reads_once, model_name="reads-once")
+TEST = TestModel(call_tools=["read"])

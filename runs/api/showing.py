@@ -63,7 +63,7 @@ def summary(row: models.Run) -> shapes.RunSummary:
         user=row.thread.user,
         state=row.state,
         version=row.version,
-        open=row.opened and row.closed_at is None and row.state in RUN_FORWARD,
+        open=row.opened and not row.model and row.closed_at is None and row.state in RUN_FORWARD,
         task=row.task,
         ticket=row.ticket,
         subject=row.subject,

@@ -82,7 +82,7 @@ def _failed(verdict: Verdict, error: Exception, cause: str = "") -> Outcome:
     return Outcome(verdict, None, storable(cause or type(error).__name__)[:100], storable(str(error)))
 
 
-def storable(text: str) -> str:
-    """What a tool or a service said, so that it can always be written down: no NUL, valid Unicode, 2,000 characters."""
+def storable(text: str, most: int = MAX_ERROR) -> str:
+    """What a tool or a service said, so that it can always be written down: no NUL, valid Unicode, `most` characters."""
     clean = text.replace("\x00", "\ufffd").encode("utf-8", "replace").decode("utf-8")
-    return clean if len(clean) <= MAX_ERROR else clean[: MAX_ERROR - 1] + "…"
+    return clean if len(clean) <= most else clean[: most - 1] + "…"

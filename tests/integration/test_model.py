@@ -368,3 +368,10 @@ def test_nobody_else_proposes_calls_of_a_run_that_a_model_decides(agent: str) ->
         with pytest.raises(RunClosed, match="is decided by python:tests.scripted.MODEL"):
             refused()
     assert Step.objects.count() == 1
+
+
+def test_a_model_of_pydantic_ais_own_decides_as_well(tmp_path: Path) -> None:
+    agent = make_agent(tmp_path, section=SECTION | {"model": "python:tests.scripted.TEST"})
+    run = start(agent, TURN)
+    assert (run.state, run.requests, WORLD.calls) == ("succeeded", 2, ["read"])
+    assert reply(run).startswith("Done: read. The model says: ")
