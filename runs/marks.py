@@ -65,7 +65,7 @@ def marks_of(held: Held, step: Step, spec: AgentSpec) -> list[Mark]:
     """The marks of one call, by argument; one for each argument that others wrote, the loosest."""
     arguments = list(_leaves(_chosen(step, spec)))
     sources = list(_sources(held, step)) if arguments else []
-    turn = " ".join(_turns(held, step)) if sources else ""
+    turn = " ".join(_turns(held)) if sources else ""
     found = (_mark(pointer, value, sources, turn) for pointer, value in arguments)
     return [mark for mark in found if mark]
 
@@ -92,7 +92,7 @@ def _leaves(value: Any, pointer: str = "") -> Iterator[tuple[str, str]]:
     """Every text and number in a JSON value, as text, with its JSON pointer."""
     if isinstance(value, Mapping):
         for name, item in value.items():
-            yield from _leaves(item, f"{pointer}/{name}")
+            yield from _leaves(item, f"{pointer}/{name.replace('~', '~0').replace('/', '~1')}")
     elif isinstance(value, list):
         for index, item in enumerate(value):
             yield from _leaves(item, f"{pointer}/{index}")
@@ -114,7 +114,7 @@ def _sources(held: Held, step: Step) -> Iterator[Source]:
         yield Source(CUSTOMER, None, text)
 
 
-def _turns(held: Held, step: Step) -> Iterable[str]:
+def _turns(held: Held) -> Iterable[str]:
     """What the user asked for in this run."""
     return Message.objects.filter(run=held.run, role="user").values_list("text", flat=True)
 

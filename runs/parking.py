@@ -11,7 +11,7 @@ from runs.agentfile import AgentSpec
 from runs.digest import sha256
 from runs.ledger import settle_entry
 from runs.loading import closes_at, step_view, undoable
-from runs.marks import marks_of, warning
+from runs.marks import Mark, marks_of, warning
 from runs.models import Step
 from runs.replies import still_in_effect
 from runs.rulebook import Ruling
@@ -73,7 +73,8 @@ def park(
     tool = spec.catalogue.get(step.tool)
     view, confirm = step_view(held, step, spec), kind == "confirm"
     asks = _asked(held, step, spec) if confirm else Ruling("ask", kind, spec.rule_version, approver=OPERATOR)
-    warned = _all_warnings(held, step, covered, spec) if confirm else []
+    marks = marks_of(held, step, spec) if confirm else []
+    warned = _all_warnings(held, step, marks, covered, spec) if confirm else []
     within = spec.answered_within(held.run.task)
     fields: dict[str, Any] = {
         **outcomes.asked(view, kind, held.now, look_pause(0), by_agent=said is not None),
@@ -94,7 +95,7 @@ def park(
     if confirm and tool:
         fields["fingerprint"] = tool.fingerprint
         fields["consent"] = {"approver": asks.approver, "not_by": list(asks.not_by)}
-        fields["marks"] = [mark.as_json() for mark in marks_of(held, step, spec)]
+        fields["marks"] = [mark.as_json() for mark in marks]
     return fields | {"digest": digest(step, fields, covered, spec)}
 
 
@@ -154,17 +155,15 @@ def _call(step: Step, fingerprint: str) -> dict[str, Any]:
     return {"step": step.number, "tool": step.tool, "fingerprint": fingerprint, "args": step.args}
 
 
-def _all_warnings(held: Held, step: Step, covered: Sequence[Step], spec: AgentSpec) -> list[str]:
+def _all_warnings(
+    held: Held, step: Step, marks: Sequence[Mark], covered: Sequence[Step], spec: AgentSpec
+) -> list[str]:
     others = [
         f"Step {other.number}, {other.tool}: {line}"
         for other in covered
-        for line in _warned(held, other, spec)
+        for line in [*warnings(held, other, spec), *warning(marks_of(held, other, spec))]
     ]
-    return _warned(held, step, spec) + others
-
-
-def _warned(held: Held, step: Step, spec: AgentSpec) -> list[str]:
-    return warnings(held, step, spec) + warning(marks_of(held, step, spec))
+    return [*warnings(held, step, spec), *warning(marks), *others]
 
 
 def says_irreversible(lines: Iterable[str]) -> bool:

@@ -19,7 +19,8 @@ from approvals.models import Delivery, Webhook
 from runs import queue, roster, workers
 from runs.agentfile import agents
 from runs.demo import LOGINS, PASSWORD
-from runs.errors import StalwartError
+from runs.errors import ModelNotReady, StalwartError
+from runs.model_requests import refuse_unready
 from runs.models import Notice, Step
 from runs.states import PARKED, StepState
 from runs.transitions import clock
@@ -46,7 +47,7 @@ class Finding:
 
 def examine_settings() -> list[Finding]:
     """What needs no database."""
-    return [*_access(), *_times(), *_agents()]
+    return [*_access(), *_times(), *_models(), *_agents()]
 
 
 def examine_database(*, alone: bool = False) -> list[Finding]:
@@ -113,6 +114,24 @@ def _times() -> Iterator[Finding]:
         if longest >= limit:
             text = f"a call may take {longest:g} s, and {name} is {limit:g}"
             yield Finding(BAD, "settings", text, f"raise it: {why}")
+
+
+def _models() -> Iterator[Finding]:
+    """Whether the models that would be asked can be asked from here."""
+    try:
+        asking = [spec for spec in agents().values() if spec.on_unread == "ask_model"]
+    except StalwartError:
+        return  # said by `_agents`
+    if asking and settings.MODEL_TIMEOUT_SECONDS >= settings.TASK_TIMEOUT_SECONDS:
+        text = f"a request to a model may take {settings.MODEL_TIMEOUT_SECONDS:g} s"
+        yield Finding(
+            BAD, "settings", text, "raise STALWART_TASK_TIMEOUT_SECONDS: the queue kills such a request"
+        )
+    for spec in asking:
+        try:
+            refuse_unready(spec.file.agents[spec.name].model or "")
+        except ModelNotReady as error:
+            yield Finding(BAD, "agents", f"{spec.name}: {error}", "its turns that are not read are refused")
 
 
 def _timeout(tool: Any) -> float:

@@ -83,6 +83,6 @@ def _failed(verdict: Verdict, error: Exception, cause: str = "") -> Outcome:
 
 
 def storable(text: str, most: int = MAX_ERROR) -> str:
-    """What a tool or a service said, so that it can always be written down: no NUL, valid Unicode, `most` characters."""
+    """What somebody else said, so that it can always be written down: no NUL, valid Unicode, `most` characters."""
     clean = text.replace("\x00", "\ufffd").encode("utf-8", "replace").decode("utf-8")
     return clean if len(clean) <= most else clean[: most - 1] + "…"

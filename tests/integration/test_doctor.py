@@ -18,7 +18,7 @@ from runs.engine import advance
 from runs.escalating import escalate_expired
 from runs.models import Event, Notice, Run, Step, Worker
 from stalwart_site.doctor import BAD, OK, WARN, Finding, examine_database, examine_settings
-from tests.factories import AGENT, approve_all, question, start
+from tests.factories import AGENT, approve_all, make_agent, question, start
 from tests.world import WORLD
 
 if TYPE_CHECKING:
@@ -219,3 +219,18 @@ def test_the_command_ends_with_1_where_something_is_bad(capsys: pytest.CaptureFi
         f for f in findings if f["part"] == "workers"
     ).items()
     assert said.err.count("\n") == 1
+
+
+def test_a_model_that_cannot_be_asked_is_found_before_a_turn_comes(
+    tmp_path: Path, settings: "Settings", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    make_agent(tmp_path, section={"model": "anthropic:claude-sonnet-5-5", "on_unread": "ask_model"})
+    settings.MODEL_TIMEOUT_SECONDS = 200
+    lines = [str(finding) for finding in examine_settings() if finding.state == BAD]
+    assert any(
+        "a request to a model may take 200 s: raise STALWART_TASK_TIMEOUT_SECONDS" in line for line in lines
+    )
+    assert any(
+        "tester: The model anthropic:claude-sonnet-5-5 cannot be asked: Set the" in line for line in lines
+    )

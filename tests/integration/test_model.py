@@ -5,11 +5,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.urls import reverse
 
 from runs import services
+from runs.api import showing
 from runs.engine import advance
 from runs.errors import RunClosed, ThreadBusy
 from runs.models import Event, Run, Step
+from runs.trace import Trace
 from tests.factories import (
     AGENT,
     PERSON,
@@ -22,6 +25,7 @@ from tests.factories import (
     states,
     until,
 )
+from tests.integration.pages import signed_in, words
 from tests.scripted import SCRIPT, SECTION
 from tests.world import WORLD
 
@@ -375,3 +379,38 @@ def test_a_model_of_pydantic_ais_own_decides_as_well(tmp_path: Path) -> None:
     run = start(agent, TURN)
     assert (run.state, run.requests, WORLD.calls) == ("succeeded", 2, ["read"])
     assert reply(run).startswith("Done: read. The model says: ")
+
+
+# --- What people see ----------------------------------------------------------------------------------
+def test_the_page_of_the_run_says_who_decided_and_what_it_took(agent: str) -> None:
+    SCRIPT.reset([READ], "It is paid.")
+    run = start(agent, TURN)
+    ana = signed_in("ana", "Ana Ferreira", "support")
+    page = words(ana.get(reverse("run", args=[run.pk])))
+    assert f"Started; {SECTION['model']} decides not read: “{TURN}”" in page
+    assert "Done: 1 step performed" in page
+    assert f"asked2 times: {run.input_tokens} tokens in, {run.output_tokens} out" in page
+    assert "cost2 without a known price" in page
+    assert "2. No further call" in page
+    conversation = words(ana.get(reverse("conversation", args=[run.thread_id])))
+    assert "1. read(order 1)" in conversation and "No further call" not in conversation
+
+
+def test_the_trace_says_what_the_model_decided(agent: str) -> None:
+    SCRIPT.reset([("fly", {})], [READ, CHARGE])
+    run = start(agent, TURN)
+    lines = [str(line) for line in Trace(run).lines()]
+    assert lines[0].startswith(
+        "  1  decide    request 1 -> BadProposal: tester has no tool called 'fly'; it has: "
+    )
+    assert lines[1].startswith("  1  decide    request 2 -> read, charge (")
+    answer(run, "cancel_all")
+    assert not any("was not sent" in str(line) and "charge" not in str(line) for line in Trace(run).lines())
+
+
+def test_the_export_of_a_run_that_a_model_decides_has_what_it_took(agent: str) -> None:
+    SCRIPT.reset([READ], "It is paid.")
+    run = start(agent, TURN)
+    shown = showing.summary(showing.short_runs(Run.objects.filter(pk=run.pk)).get())
+    assert shown.model is not None and not shown.open
+    assert (shown.model.name, shown.model.requests, shown.model.cost) == (SECTION["model"], 2, "0")
