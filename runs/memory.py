@@ -5,7 +5,6 @@ a model that is asked by another process, or after a crash, reads the same.
 """
 
 from collections.abc import Iterable, Iterator
-from itertools import dropwhile
 from typing import Any
 
 from runs.agentfile import AgentSpec
@@ -21,12 +20,11 @@ NO = "A person said no, so this call did not run. Proposed again unchanged it is
 
 
 def recall(held: Held, spec: AgentSpec) -> tuple[Remembered, ...]:
-    """The conversation of a run that is held, oldest first; it begins with what somebody said to the agent."""
+    """The conversation of a run that is held, oldest first."""
     messages = memory(held.run.thread)[-NEWEST:]
     calls = _calls(held, messages)
     found = list(_in_order(messages, calls, spec))
-    found += [_called(step, spec) for step in calls.pop(held.run.pk, ())]
-    return tuple(dropwhile(lambda one: not isinstance(one, Said) or one.role == "agent", found))
+    return (*found, *(_called(step, spec) for step in calls.pop(held.run.pk, ())))
 
 
 def _calls(held: Held, messages: Iterable[Message]) -> dict[int, list[Step]]:

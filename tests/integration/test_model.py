@@ -228,6 +228,19 @@ def test_a_run_that_went_through_is_read_with_its_results(agent: str) -> None:
     ]
 
 
+def test_what_an_outside_agent_called_in_the_conversation_is_read_too(agent: str) -> None:
+    thread = services.start_thread(AGENT, agent, "u-1")
+    first = services.start(AGENT, thread, services.RunRequest(steps=[services.Proposal(*PAY)]))
+    advance(first.pk)
+    SCRIPT.reset("It was pay_1.")
+    advance(services.start(AGENT, thread, services.RunRequest(text="which payment was that?")).pk)
+    assert SCRIPT.heard() == [
+        ("user", "What was called before in this conversation:"),
+        ("user", "which payment was that?"),
+        ("pay", {"result": {"charge": "pay_1"}}),
+    ]
+
+
 def test_the_model_is_told_who_it_is_and_what_it_may_call(tmp_path: Path) -> None:
     agent = make_agent(tmp_path, tools=["read"], section=SECTION | {"instructions": "Answer in French."})
     SCRIPT.reset("Voilà.")
