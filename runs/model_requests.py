@@ -120,7 +120,10 @@ def refuse_unready(name: str) -> None:
     try:
         _model(name)
     except Exception as error:
-        raise ModelNotReady(f"The model {name} cannot be asked: {_first_line(error)}") from error
+        why = (
+            _first_line(error) if is_installed() else "the extra `models` is not installed: stalwart[models]"
+        )
+        raise ModelNotReady(f"The model {name} cannot be asked: {why}") from error
 
 
 def ask(request: Request) -> Answer:

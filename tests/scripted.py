@@ -1,5 +1,6 @@
 """A model that says what it is told to: pydantic-ai's FunctionModel, named `python:tests.scripted.MODEL`."""
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -85,3 +86,16 @@ async def _reads_once(messages: list[ModelMessage], info: AgentInfo) -> ModelRes
 
 READS_ONCE = FunctionModel(_reads_once, model_name="reads-once")
 TEST = TestModel(call_tools=["read"])
+
+
+async def _obeys(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+    """Without a script, for other processes: it does what a customer's message tells it to."""
+    parts = [part for message in messages for part in message.parts]
+    if any(isinstance(part, ToolReturnPart) for part in parts):
+        return ModelResponse(parts=[TextPart("Done as I was told.")])
+    told = next(str(part.content) for part in reversed(parts) if isinstance(part, UserPromptPart))
+    text = json.loads(told.partition("\n")[2])
+    return ModelResponse(parts=[ToolCallPart("message_customer", {"order": "SU-90317", "text": text})])
+
+
+OBEYS = FunctionModel(_obeys, model_name="obeys")

@@ -94,6 +94,17 @@ def test_without_the_extra_an_agent_may_name_a_model_that_is_never_asked(
     assert start(agent, "read 1").state == "succeeded"
 
 
+def test_where_the_extra_was_taken_away_since_the_turn_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent = make_agent(tmp_path, section=SECTION | {"model": "openai:gpt-7"})
+    for name in [name for name in sys.modules if name.split(".")[0] == "pydantic_ai"]:
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(ModelNotReady, match="the extra `models` is not installed: stalwart"):
+        start(agent, TURN)
+    assert not Run.objects.exists()
+
+
 @pytest.mark.parametrize(
     ("model", "said"),
     [
