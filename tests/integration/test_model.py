@@ -402,7 +402,7 @@ def test_the_page_of_the_run_says_who_decided_and_what_it_took(agent: str) -> No
     page = words(ana.get(reverse("run", args=[run.pk])))
     assert f"Started; {SECTION['model']} decides not read: “{TURN}”" in page
     assert "Done: 1 step performed" in page
-    assert f"asked2 times: {run.input_tokens} tokens in, {run.output_tokens} out" in page
+    assert f"asked 2 times: {run.input_tokens} tokens in, {run.output_tokens} out" in page
     assert "cost2 without a known price" in page
     assert "2. No further call" in page
     conversation = words(ana.get(reverse("conversation", args=[run.thread_id])))
