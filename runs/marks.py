@@ -14,11 +14,12 @@ default of the tool is not marked, nor a field by itself that the turn says too.
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
 from decimal import Decimal
 from typing import Any
 
+from runs import redaction
 from runs.agentfile import AgentSpec
 from runs.models import Message, Step
 from runs.states import STEP_ENDS
@@ -64,10 +65,17 @@ class Source:
 def marks_of(held: Held, step: Step, spec: AgentSpec) -> list[Mark]:
     """The marks of one call, by argument; one for each argument that others wrote, the loosest."""
     arguments = list(_leaves(_chosen(step, spec)))
-    sources = list(_sources(held, step)) if arguments else []
+    sources = list(_sources(held, step, spec)) if arguments else []
     turn = " ".join(_turns(held)) if sources else ""
     found = (_mark(pointer, value, sources, turn) for pointer, value in arguments)
-    return [mark for mark in found if mark]
+    hidden = redaction.hidden_of(step, spec)
+    return [_shown(mark, hidden) for mark in found if mark]
+
+
+def _shown(mark: Mark, hidden: Collection[str]) -> Mark:
+    """What is not to be shown of the call is not shown in its mark."""
+    names = mark.argument.split("/")
+    return replace(mark, part=redaction.REDACTED) if any(name in hidden for name in names) else mark
 
 
 def warning(marks: Iterable[Mark]) -> list[str]:
@@ -100,14 +108,17 @@ def _leaves(value: Any, pointer: str = "") -> Iterator[tuple[str, str]]:
         yield pointer, str(value)
 
 
-def _sources(held: Held, step: Step) -> Iterator[Source]:
-    """Everything that others wrote and that was there before this call, the newest first."""
+def _sources(held: Held, step: Step, spec: AgentSpec) -> Iterator[Source]:
+    """Everything that others wrote and that was there before this call, the newest first.
+
+    No model is given what a result hides, so nothing can have been taken from that.
+    """
     thread, run = held.run.thread_id, held.run.pk
     before = [one for one in held.steps if one.number < step.number and one.state in STEP_ENDS]
     earlier = Step.objects.filter(thread=thread, undoes=None, entry__isnull=False).exclude(run=run)
     for one in [*reversed(before), *earlier.select_related("entry").order_by("-number")[:NEWEST]]:
         if one.undoes_id is None:
-            said = [one.entry.result if one.entry else None, one.error]
+            said = [redaction.result_of(one, spec), one.error]
             yield from (Source(one.tool, one.number, value) for _, value in _leaves(said))
     messages = Message.objects.filter(thread=thread, role=CUSTOMER).order_by("-pk")
     for text in messages.values_list("text", flat=True)[:NEWEST]:

@@ -7,6 +7,7 @@ a model that is asked by another process, or after a crash, reads the same.
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from runs import redaction
 from runs.agentfile import AgentSpec
 from runs.model_requests import Called, Remembered, Said
 from runs.models import Message, Step
@@ -15,7 +16,6 @@ from runs.states import IN_FLIGHT, StepState
 from runs.transitions import Held
 
 NEWEST = 200  # messages; what is older is left out
-REDACTED = "(redacted)"
 NO = "A person said no, so this call did not run. Proposed again unchanged it is refused."
 
 
@@ -50,21 +50,12 @@ def _in_order(
 
 
 def _called(step: Step, spec: AgentSpec) -> Called:
-    tool = spec.catalogue.get(step.tool)
-    hidden = tool.redact if tool else ()
-    return Called(step.number, step.tool, _without(step.args, hidden), _outcome(step, hidden))
+    return Called(step.number, step.tool, redaction.args_of(step, spec), _outcome(step, spec))
 
 
-def _without(value: Any, hidden: Iterable[str]) -> Any:
-    """The value with these members of it hidden, where it is an object."""
-    if not isinstance(value, dict):
-        return value
-    return {name: REDACTED if name in hidden else item for name, item in value.items()}
-
-
-def _outcome(step: Step, hidden: Iterable[str]) -> dict[str, Any]:
+def _outcome(step: Step, spec: AgentSpec) -> dict[str, Any]:
     """What became of a call. A skipped one says so."""
-    result = _without(step.entry.result if step.entry else None, hidden)
+    result = redaction.result_of(step, spec)
     why = f"{step.error_class}: {step.error}" if step.error else step.error_class
     if step.state in IN_FLIGHT:
         return {"unknown": "Nobody knows yet whether this call took effect."}

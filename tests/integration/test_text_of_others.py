@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 from django.urls import reverse
+from pydantic_ai.messages import ToolCallPart
 
-from runs import services, tokens
+from runs import agentfile, services, tokens
 from runs.engine import advance
 from runs.errors import BadInput
 from runs.models import Event, Message, Run
@@ -188,6 +189,21 @@ def test_a_failed_run_takes_the_customers_message_out_of_memory(agent: str) -> N
     advance(after.pk)
     assert "Mallory" not in str(SCRIPT.read[-1])
     assert Message.objects.filter(role="customer").count() == 1
+
+
+def test_what_a_tool_hides_is_neither_told_to_the_model_nor_shown_in_a_mark(tmp_path: Path) -> None:
+    WORLD.mail = MAIL
+    agent = make_agent(tmp_path, tools=TOOLS, section=SECTION)
+    file = tmp_path / f"{agent}.yaml"
+    file.write_text(file.read_text() + "- pay_out: {redact: [note]}\n")
+    agentfile.register(file)
+    SCRIPT.reset([READ_MAIL], [LOOT], "Done.")
+    run = start(agent, TURN)
+    assert [mark["part"] for mark in question(run).marks] == ["acct-999-x", "500.00", "[redacted]"]
+    answer(run, "approve")
+    parts = [part for message in SCRIPT.read[-1] for part in message.parts]
+    [told] = [part.args for part in parts if isinstance(part, ToolCallPart) and part.tool_name == "pay_out"]
+    assert told == {"account": "ACCT-999-X", "amount": "500.00", "note": "[redacted]"}
 
 
 @pytest.mark.parametrize("text", ["a\x00b", "x" * (64 * 1024 + 1), "\ud800"])
