@@ -68,7 +68,10 @@ def deliver(pk: int) -> bool:
     """Try one message, if it is due and nobody else is at it; whether it got there."""
     until = Now() + timedelta(seconds=settings.DELIVERY_CLAIM_SECONDS)
     claimed = {"due_at": until, "tried_at": Now(), "tries": F("tries") + 1}
-    if not _due().filter(pk=pk).update(**claimed):
+    if not _due().filter(pk=pk).exists():
+        return False  # what was tried before it may have disabled its webhook
+    # By the columns of its own row alone: of two at the same time, the second one looks at them again.
+    if not Delivery.objects.filter(pk=pk, state="waiting", due_at__lte=Now()).update(**claimed):
         return False
     message = Delivery.objects.select_related("webhook", "user").get(pk=pk)
     came = _try(message)

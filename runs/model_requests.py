@@ -6,9 +6,11 @@ of pydantic-ai's that a module of yours holds. The provider's key is in the envi
 
 import importlib
 import json
+import os
 import re
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cache
@@ -148,15 +150,29 @@ def _model(name: str) -> "Model":
     return infer_model(name)
 
 
+@cache
+def _thread() -> ThreadPoolExecutor:
+    """Where requests are made: a model keeps its connections in one event loop, and the caller may be in another."""
+    return ThreadPoolExecutor(max_workers=1, thread_name_prefix="model")
+
+
+os.register_at_fork(after_in_child=_thread.cache_clear)
+
+
 def _send(request: Request) -> "ModelResponse":
     from pydantic_ai.direct import model_request_sync
     from pydantic_ai.settings import ModelSettings
 
-    return model_request_sync(
-        _model(request.model),
-        _messages(request),
-        model_settings=ModelSettings(request_timeout=settings.MODEL_TIMEOUT_SECONDS),
-        model_request_parameters=_parameters(request.tools),
+    return (
+        _thread()
+        .submit(
+            model_request_sync,
+            _model(request.model),
+            _messages(request),
+            model_settings=ModelSettings(request_timeout=settings.MODEL_TIMEOUT_SECONDS),
+            model_request_parameters=_parameters(request.tools),
+        )
+        .result()
     )
 
 

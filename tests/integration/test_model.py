@@ -1,5 +1,6 @@
 """A run that a model decides: a scripted model of pydantic-ai's proposes the calls, and the engine does the rest."""
 
+import asyncio
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -68,6 +69,18 @@ def test_a_turn_that_was_not_read_is_decided_call_by_call(agent: str) -> None:
         ("charge", {"result": {"charge": "ch_1"}}),
     ]
     assert [step.state for step in run.steps.order_by("number")] == ["performed", "performed", "cancelled"]
+
+
+def test_a_process_with_an_event_loop_of_its_own_may_ask_a_model(
+    agent: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "1")
+    SCRIPT.reset([READ], "Order 1 is settled.")
+
+    async def program() -> Run:
+        return start(agent, TURN)
+
+    assert (asyncio.run(program()).state, SCRIPT.asked) == ("succeeded", 2)
 
 
 def test_what_each_request_cost_is_in_the_record_and_summed_up_on_the_run(agent: str) -> None:
