@@ -9,7 +9,7 @@ from rest_framework.response import Response
 from approvals import models, services
 from runs import services as run_services
 from runs.access import may_answer, may_see_agent
-from runs.api import shapes, showing
+from runs.api import bodies, shapes, showing
 from runs.api.auth import actor_of
 from runs.api.endpoint import Endpoint, answers, sees, sent
 from runs.api.openapi import parameters, path, problems
@@ -38,12 +38,12 @@ class Questions(Endpoint):
     @extend_schema(
         operation_id="questions",
         tags=["questions"],
-        parameters=parameters(shapes.QuestionsQuery),
+        parameters=parameters(bodies.QuestionsQuery),
         responses={200: shapes.Questions, **problems(422)},
     )
     def get(self, request: Request) -> Response:
         """List what waits for a person, oldest step first."""
-        query = read_query(shapes.QuestionsQuery, request)
+        query = read_query(bodies.QuestionsQuery, request)
         wanted = {"asks": query.kind, "run__thread__agent": actor_of(request).agent or None}
         steps = Step.objects.asking().select_related("run__thread", "undoes")
         found, following = oldest_first(
@@ -94,13 +94,13 @@ class LookUp(Endpoint):
         operation_id="look_up",
         tags=["questions"],
         parameters=[STEP],
-        request=shapes.Nothing,
+        request=bodies.Nothing,
         responses={202: shapes.Question, **problems(403, 404, 409, 410, 422)},
     )
     def post(self, request: Request, step: int) -> Response:
         """Have a worker ask the service now. What it says stands in the question, or settles it."""
         question_of(request, step)
-        read_body(shapes.Nothing, request)
+        read_body(bodies.Nothing, request)
         run_services.look_up(actor_of(request), step)
         return sent(_shown(request, question_of(request, step)), 202)
 
@@ -114,13 +114,13 @@ class Answers(Endpoint):
         operation_id="answer",
         tags=["questions"],
         parameters=[STEP],
-        request=shapes.NewAnswer,
+        request=bodies.NewAnswer,
         responses={200: shapes.Answer, **problems(403, 404, 409, 410, 422)},
     )
     def post(self, request: Request, step: int) -> Response:
         """Answer a question, once. The same nonce again returns what was stored, and does nothing."""
         question_of(request, step)
-        body = read_body(shapes.NewAnswer, request)
+        body = read_body(bodies.NewAnswer, request)
         reply = services.Reply(
             answer=body.answer,
             digest=body.digest,

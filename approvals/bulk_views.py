@@ -14,7 +14,7 @@ from approvals import bulk, needs_you
 from approvals.bulk import Pick
 from approvals.models import Bulk
 from runs.access import may_see
-from runs.views.rules import PageRequest, page
+from runs.views.rules import PageRequest, page, wants_part
 from runs.views.shell import render_page
 
 
@@ -55,6 +55,6 @@ def came_of_it(request: PageRequest, nonce: str) -> HttpResponse:
         "approved": sum(1 for row in rows if row.now),
         "following": needs_you.Filters().rows(request.actor).first(),
     }
-    if request.htmx and not request.htmx.boosted:
+    if wants_part(request):
         return render(request, "approvals/results.html", context)
     return render_page(request, "approvals/came_of_it.html", context, area="needs-you")

@@ -83,7 +83,7 @@ def _try(message: Delivery) -> Came:
     """Send it. Whatever goes wrong is a try that failed."""
     try:
         return _post(message) if message.webhook else _mail(message)
-    except Exception as error:  # noqa: BLE001
+    except Exception as error:  # noqa: BLE001 (a receiver, or a mail server, may break in any way)
         return Came(error=f"{type(error).__name__}: {error}"[:300])
 
 

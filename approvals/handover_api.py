@@ -12,11 +12,11 @@ from approvals.handover_shapes import HandoverOut, Handovers, HandoversQuery, Ne
 from approvals.handover_words import word
 from approvals.handovers import STATES, State
 from runs.api.auth import actor_of
+from runs.api.bodies import Nothing
 from runs.api.endpoint import Endpoint, handles, run_of, sees, sent
 from runs.api.openapi import parameters, problems
 from runs.api.reading import read_body, read_query
 from runs.api.runs import RUN
-from runs.api.shapes import Nothing
 
 NOW = OpenApiResponse(HandoverOut, "The handover, as it is now.")
 

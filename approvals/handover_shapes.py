@@ -8,7 +8,8 @@ from pydantic import Field
 from approvals import models
 from approvals.handover_words import HandoverPage
 from approvals.handovers import MAX_TEXT, Handover, State
-from runs.api.shapes import Body, Id, Out, Query
+from runs.api.bodies import Body, Query
+from runs.api.shapes import Id, Out
 from runs.api.showing import address, run_address
 
 # --- In -----------------------------------------------------------------------------------------------

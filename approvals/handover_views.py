@@ -17,7 +17,7 @@ from approvals.handover_words import HandoverPage, as_text, word
 from runs.access import may_operate, may_see
 from runs.errors import BadInput, NotFound, Problem
 from runs.models import Run
-from runs.views.rules import PageRequest, page
+from runs.views.rules import PageRequest, page, wants_part
 from runs.views.shell import render_page, tallies
 
 DID = {
@@ -101,7 +101,7 @@ def _respond(
 ) -> HttpResponse:
     """The part that htmx asked for, or the whole page."""
     context = _facts(request, shown) | said
-    if not request.htmx:
+    if not wants_part(request):
         context["panel"] = {"announce": context.get("announce", "")}
         return render_page(request, "approvals/handover.html", context, status=status, area="handovers")
     part = "notes" if request.htmx.target == "handover-notes" else "panel"

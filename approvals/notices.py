@@ -104,7 +104,7 @@ def _data(event: Event, kind: str) -> dict[str, Any]:
     run = event.run
     try:
         text = _text(event, kind)
-    except Exception:
+    except Exception:  # what a tool says of its call may break in any way
         log.exception("A message about %s has no words of its own", run.name)
         text = f"{run.name}: {kind}"
     data = {

@@ -94,7 +94,8 @@ def word(rows: Rows, actor: Actor) -> QuestionPage:
     run, thread = step.run, step.run.thread
     answered = step.state in PARKED and bool(step.answer)
     plan, hidden = _plan(rows, spec, actor)
-    reveal, args = _reveals(step, actor), redaction.args_of(step, spec, reveal=_reveals(step, actor))
+    reveal = _reveals(step, actor)
+    args = redaction.args_of(step, spec, reveal=reveal)
     return QuestionPage(
         step_id=step.pk,
         number=step.number,

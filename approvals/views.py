@@ -21,7 +21,7 @@ from runs import services as runs_services
 from runs.access import may_see
 from runs.errors import AlreadyAnswered, BadInput, DigestMismatch, Gone, NotAllowed, NotFound, Problem
 from runs.models import Event, Step
-from runs.views.rules import PageRequest, page
+from runs.views.rules import PageRequest, page, wants_part
 from runs.views.shell import render_page, tallies
 
 
@@ -255,8 +255,9 @@ def _differences(now: QuestionPage, seen: str) -> list[tuple[str, str, str]]:
 
 def _respond(request: PageRequest, shown: QuestionPage, panel: Panel) -> HttpResponse:
     """The panel alone for htmx, the whole page otherwise."""
-    context = {"question": shown, "panel": panel, "is_part": bool(request.htmx)} | panel.context
-    if request.htmx:
+    part = wants_part(request)
+    context = {"question": shown, "panel": panel, "is_part": part} | panel.context
+    if part:
         return render(request, "approvals/panel.html", context, status=panel.status)
     template = f"approvals/{shown.kind}.html"
     return render_page(request, template, context, status=panel.status, area="needs-you")

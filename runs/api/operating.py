@@ -9,7 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from runs import services
-from runs.api import shapes
+from runs.api import bodies
 from runs.api.auth import actor_of
 from runs.api.endpoint import Endpoint, operates, run_of, sees
 from runs.api.openapi import problems
@@ -30,13 +30,13 @@ class UndoRun(Endpoint):
         operation_id="undo_run",
         tags=["runs"],
         parameters=[RUN],
-        request=shapes.Nothing,
+        request=bodies.Nothing,
         responses={202: ACCEPTED, **problems(403, 404, 409, 422)},
     )
     def post(self, request: Request, run: int) -> Response:
         """Undo a run that has ended: its writes that can be undone, latest first, without asking again."""
         found = run_of(request, run)
-        read_body(shapes.Nothing, request)
+        read_body(bodies.Nothing, request)
         services.undo(actor_of(request), found)
         return shown(run, 202)
 
@@ -50,13 +50,13 @@ class ResumeRun(Endpoint):
         operation_id="resume_run",
         tags=["runs"],
         parameters=[RUN],
-        request=shapes.Nothing,
+        request=bodies.Nothing,
         responses={202: ACCEPTED, **problems(403, 404, 409, 422)},
     )
     def post(self, request: Request, run: int) -> Response:
         """Have a worker look at a live run now; one that a live worker holds is a 409 `run-leased`."""
         found = run_of(request, run)
-        read_body(shapes.Nothing, request)
+        read_body(bodies.Nothing, request)
         services.resume(actor_of(request), found)
         return shown(run, 202)
 

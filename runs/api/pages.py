@@ -4,7 +4,7 @@ from typing import TypeVar
 
 from django.db.models import Model, QuerySet
 
-from runs.api.shapes import Page
+from runs.api.bodies import Page
 
 R = TypeVar("R", bound=Model)
 

@@ -9,7 +9,7 @@ from rest_framework.response import Response
 
 from runs.access import may_plan
 from runs.agentfile import AgentSpec, agents
-from runs.api import shapes
+from runs.api import bodies, shapes
 from runs.api.auth import actor_of
 from runs.api.endpoint import Endpoint, sees, sent, thread_of
 from runs.api.openapi import problems
@@ -31,12 +31,12 @@ class Plans(Endpoint):
     @extend_schema(
         operation_id="plan",
         tags=["runs"],
-        request=shapes.NewPlan,
+        request=bodies.NewPlan,
         responses={200: shapes.Plan, **problems(403, 404, 422)},
     )
     def post(self, request: Request) -> Response:
         """Try a plan: what each call would ask, what undoes it, what a failure there would leave. Stores nothing."""
-        body = read_body(shapes.NewPlan, request)
+        body = read_body(bodies.NewPlan, request)
         thread = _thread(request, body)
         spec = agents().get(thread.agent)
         if spec is None or not may_plan(actor_of(request), thread.agent):
@@ -57,7 +57,7 @@ def shown(spec: AgentSpec, calls: Sequence[PlannedCall]) -> shapes.Plan:
     return shapes.Plan(agent=spec.name, rules=spec.rule_version, steps=steps)
 
 
-def _thread(request: Request, body: shapes.NewPlan) -> Thread:
+def _thread(request: Request, body: bodies.NewPlan) -> Thread:
     """The thread, or one that is not stored."""
     if body.thread:
         return thread_of(request, body.thread, "/thread")

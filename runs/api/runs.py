@@ -8,7 +8,7 @@ from rest_framework.response import Response
 
 from runs import services
 from runs.agentfile import spec_of
-from runs.api import shapes, showing
+from runs.api import bodies, shapes, showing
 from runs.api.auth import actor_of
 from runs.api.endpoint import Endpoint, operates, run_of, sees, sent, starts, thread_of
 from runs.api.idempotency import once
@@ -37,12 +37,12 @@ class Runs(Endpoint):
     @extend_schema(
         operation_id="runs",
         tags=["runs"],
-        parameters=parameters(shapes.RunsQuery),
+        parameters=parameters(bodies.RunsQuery),
         responses={200: shapes.Runs, **problems(422)},
     )
     def get(self, request: Request) -> Response:
         """List runs, newest first."""
-        query = read_query(shapes.RunsQuery, request)
+        query = read_query(bodies.RunsQuery, request)
         wanted = {
             "state": query.state,
             "thread": query.thread,
@@ -57,7 +57,7 @@ class Runs(Endpoint):
         operation_id="start_run",
         tags=["runs"],
         parameters=[IDEMPOTENCY_KEY],
-        request=shapes.NewRun,
+        request=bodies.NewRun,
         responses={
             200: REPLAYED,
             201: OpenApiResponse(shapes.Run, "Started; a worker carries it out."),
@@ -66,12 +66,12 @@ class Runs(Endpoint):
     )
     def post(self, request: Request) -> Response:
         """Start a run. Send an Idempotency-Key, so that it can be sent again when no answer came."""
-        body = read_body(shapes.NewRun, request)
+        body = read_body(bodies.NewRun, request)
         run, replayed = once(request, lambda: _start(request, body))
         return shown(run.pk, 200 if replayed else 201, replayed=replayed)
 
 
-def _start(request: Request, body: shapes.NewRun) -> Run:
+def _start(request: Request, body: bodies.NewRun) -> Run:
     """Inside the transaction of `once`: a thread that was made for a run that is refused goes with it."""
     if body.thread:
         thread = thread_of(request, body.thread, "/thread")
@@ -98,12 +98,12 @@ class OneRun(Endpoint):
     @extend_schema(
         operation_id="run",
         tags=["runs"],
-        parameters=[RUN, *parameters(shapes.WaitQuery)],
+        parameters=[RUN, *parameters(bodies.WaitQuery)],
         responses={200: shapes.Run, **problems(404, 422)},
     )
     def get(self, request: Request, run: int) -> Response:
         """Read a run; with `wait`, once it changed, waits for somebody, has ended, or the time is over."""
-        query = read_query(shapes.WaitQuery, request)
+        query = read_query(bodies.WaitQuery, request)
         run_of(request, run)
         wait_for_change(run, query.after, query.wait)
         return shown(run)
@@ -117,12 +117,12 @@ class RunEvents(Endpoint):
     @extend_schema(
         operation_id="run_events",
         tags=["runs"],
-        parameters=[RUN, *parameters(shapes.Page)],
+        parameters=[RUN, *parameters(bodies.Page)],
         responses={200: shapes.Events, **problems(404, 422)},
     )
     def get(self, request: Request, run: int) -> Response:
         """List the events of a run, oldest first."""
-        query = read_query(shapes.Page, request)
+        query = read_query(bodies.Page, request)
         of = run_of(request, run)
         found, following = oldest_first(Event.objects.filter(run=of).select_related("step__undoes"), query)
         spec = spec_of(of.thread.agent)
@@ -138,13 +138,13 @@ class RunSteps(Endpoint):
         operation_id="propose_step",
         tags=["runs"],
         parameters=[RUN, IDEMPOTENCY_KEY],
-        request=shapes.NewStep,
+        request=bodies.NewStep,
         responses={200: REPLAYED, 202: ACCEPTED, **problems(403, 404, 409, 422)},
     )
     def post(self, request: Request, run: int) -> Response:
         """Propose the next call of an open run."""
         found = run_of(request, run)
-        body = read_body(shapes.NewStep, request)
+        body = read_body(bodies.NewStep, request)
         call = services.Proposal(body.tool, body.args, body.text)
 
         def propose() -> Run:
@@ -163,13 +163,13 @@ class CloseRun(Endpoint):
         operation_id="close_run",
         tags=["runs"],
         parameters=[RUN],
-        request=shapes.Nothing,
+        request=bodies.Nothing,
         responses={202: ACCEPTED, **problems(403, 404, 409, 422)},
     )
     def post(self, request: Request, run: int) -> Response:
         """Close an open run: its agent has nothing more to propose."""
         found = run_of(request, run)
-        read_body(shapes.Nothing, request)
+        read_body(bodies.Nothing, request)
         services.close(actor_of(request), found)
         return shown(run, 202)
 
@@ -183,12 +183,12 @@ class CancelRun(Endpoint):
         operation_id="cancel_run",
         tags=["runs"],
         parameters=[RUN],
-        request=shapes.Cancel,
+        request=bodies.Cancel,
         responses={202: ACCEPTED, **problems(403, 404, 409, 422)},
     )
     def post(self, request: Request, run: int) -> Response:
         """Cancel a live run: it stops, and what it did is undone. A call in flight is not killed."""
         found = run_of(request, run)
-        body = read_body(shapes.Cancel, request)
+        body = read_body(bodies.Cancel, request)
         services.cancel(actor_of(request), found, body.reason)
         return shown(run, 202)

@@ -9,7 +9,7 @@ from rest_framework.response import Response
 
 from runs import services
 from runs.access import may_see_agent
-from runs.api import shapes, showing
+from runs.api import bodies, shapes, showing
 from runs.api.auth import actor_of
 from runs.api.endpoint import Endpoint, sees, sent, starts, thread_of
 from runs.api.idempotency import once
@@ -36,12 +36,12 @@ class Threads(Endpoint):
     @extend_schema(
         operation_id="start_thread",
         tags=["threads"],
-        request=shapes.NewThread,
+        request=bodies.NewThread,
         responses={201: shapes.Thread, **problems(403, 404, 422)},
     )
     def post(self, request: Request) -> Response:
         """Start a conversation."""
-        body = read_body(shapes.NewThread, request)
+        body = read_body(bodies.NewThread, request)
         thread = showing.thread(start_thread(request, body.agent, body.user))
         return sent(thread, 201, thread.links.self)
 
@@ -71,7 +71,7 @@ class Turns(Endpoint):
         operation_id="say",
         tags=["threads"],
         parameters=[THREAD, IDEMPOTENCY_KEY],
-        request=shapes.NewTurn,
+        request=bodies.NewTurn,
         responses={
             200: REPLAYED,
             202: OpenApiResponse(shapes.Run, "The run that the turn started."),
@@ -81,7 +81,7 @@ class Turns(Endpoint):
     def post(self, request: Request, thread: UUID) -> Response:
         """Say something: one turn, one run. What is not read as a whole is refused as a whole, or its model decides."""
         said = thread_of(request, thread)
-        body = read_body(shapes.NewTurn, request)
+        body = read_body(bodies.NewTurn, request)
         wanted = services.RunRequest(text=body.text, message=body.message, faults=body.faults)
         run, replayed = once(request, lambda: services.start(actor_of(request), said, wanted))
         whole = showing.run(showing.whole_run(run.pk))

@@ -7,7 +7,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from runs import services
-from runs.api import shapes
+from runs.api import bodies, shapes
 from runs.api.auth import actor_of
 from runs.api.endpoint import Endpoint, operates, sent
 from runs.api.openapi import path, problems
@@ -79,7 +79,7 @@ class PauseWorker(Endpoint):
         operation_id="pause_worker",
         tags=["workers"],
         parameters=[WORKER],
-        request=shapes.Order,
+        request=bodies.Order,
         responses={202: TOLD, **problems(403, 404, 409, 422)},
     )
     def post(self, request: Request, worker: int) -> Response:
@@ -96,7 +96,7 @@ class ResumeWorker(Endpoint):
         operation_id="resume_worker",
         tags=["workers"],
         parameters=[WORKER],
-        request=shapes.Order,
+        request=bodies.Order,
         responses={202: TOLD, **problems(403, 404, 409, 422)},
     )
     def post(self, request: Request, worker: int) -> Response:
@@ -113,7 +113,7 @@ class DrainWorker(Endpoint):
         operation_id="drain_worker",
         tags=["workers"],
         parameters=[WORKER],
-        request=shapes.Order,
+        request=bodies.Order,
         responses={202: TOLD, **problems(403, 404, 409, 422)},
     )
     def post(self, request: Request, worker: int) -> Response:
@@ -122,6 +122,6 @@ class DrainWorker(Endpoint):
 
 
 def _order(request: Request, what: str, worker: int) -> Response:
-    body = read_body(shapes.Order, request)
+    body = read_body(bodies.Order, request)
     services.order(actor_of(request), what, worker, body.reason)
     return sent(shape(roster()), 202)

@@ -32,6 +32,11 @@ class PageRequest(HttpRequest):
     htmx: HtmxDetails
 
 
+def wants_part(request: PageRequest) -> bool:
+    """htmx asks for a part of the page; by a link or a form that it carries, `hx-boost`, for all of it."""
+    return bool(request.htmx) and not request.htmx.boosted
+
+
 View = Callable[Concatenate[PageRequest, P], HttpResponseBase]
 
 

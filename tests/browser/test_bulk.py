@@ -34,6 +34,16 @@ def _start(turn: str, user: str) -> None:
     services.start(AGENT, services.start_thread(AGENT, "desk", user), services.RunRequest(text=turn))
 
 
+def test_a_row_opens_the_whole_page_of_its_question(
+    page: "Page", console: str, sign_in: SignIn, questions: list[Step]
+) -> None:
+    sign_in(page, "ana")
+    page.get_by_role("link", name="Charge 40.00 to order 4412").click()
+    page.get_by_role("heading", level=1, name="Charge 40.00 to order 4412").wait_for()
+    expect(page.get_by_role("button", name="Approve")).to_be_visible()
+    expect(page.get_by_role("link", name="Needs you").first).to_be_visible()
+
+
 def test_two_are_ticked_seen_once_more_and_approved(
     page: "Page", console: str, sign_in: SignIn, questions: list[Step]
 ) -> None:

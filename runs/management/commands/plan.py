@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import RootModel
 
 from runs.agentfile import agent
-from runs.api import planning, shapes
+from runs.api import bodies, planning
 from runs.models import Thread
 from runs.plan import PlannedCall, plan
 from runs.services import Proposal, RunRequest
@@ -17,7 +17,7 @@ from runs.yamlfile import YamlFile
 from stalwart_site.terminal import TerminalCommand, usage
 
 
-class Steps(RootModel[list[shapes.NewStep]]):
+class Steps(RootModel[list[bodies.NewStep]]):
     """A file of steps: a list of {tool, args}, in YAML or JSON."""
 
 
