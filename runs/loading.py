@@ -5,19 +5,30 @@ from typing import cast
 
 from django.conf import settings
 
+from runs import rows
 from runs.agentfile import AgentSpec
 from runs.decoding import refuse_damage
-from runs.models import Run, Step
+from runs.models import LedgerEntry, Run, Step
 from runs.states import HALTS, STEP_ENDS, RunState, StepState
 from runs.tools import windows
 from runs.tools.registry import Tool, Undo, parse_undo
 from runs.transitions import Held
 from runs.view import RunView, StepView
 
+STEPS = """
+SELECT {columns}
+  FROM runs_step LEFT JOIN runs_ledgerentry ON runs_ledgerentry.key = runs_step.entry_id
+ WHERE runs_step.run_id = $1 ORDER BY runs_step.number
+"""
+
 
 def load_steps(held: Held) -> list[Step]:
     """The run's steps with their ledger entries, by number. Raises Damaged."""
-    steps = list(Step.objects.filter(run=held.run).select_related("entry").order_by("number"))
+    steps = []
+    for step, entry in rows.fetch(STEPS, [held.run.pk], Step, LedgerEntry):
+        if entry:
+            step.entry = entry
+        steps.append(step)
     refuse_damage(held.run, steps)
     by_key = {step.pk: step for step in steps}
     for step in steps:

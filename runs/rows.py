@@ -1,4 +1,4 @@
-"""Writing many rows in one prepared statement: the engine's transaction is the product's hot path.
+"""Rows read, and many rows written, in prepared statements: the engine's transaction is the product's hot path.
 
 Django's ORM sends one statement for each row and builds and plans each anew, which costs several times what the
 database needs. Here the writes of a commit are parts of one statement, `WITH w0 AS (UPDATE …), w1 AS (…) …`. Each
@@ -12,7 +12,7 @@ Statements are prepared only where the connection's `prepare_threshold` allows i
 """
 
 import functools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -84,6 +84,56 @@ def execute(parts: Sequence[Part], *, only: bool) -> datetime:
 
 def one(sql: str, values: Sequence[Any]) -> tuple[Any, ...] | None:
     """The first row of a prepared statement. Its placeholders are PostgreSQL's own: `$1`, `$2` …"""
+    return _cursor(sql, values).fetchone()
+
+
+def fetch(sql: str, values: Sequence[Any], *found: type[models.Model]) -> Iterator[list[Any]]:
+    """Each row as one object of every model in `found`, None where an outer join has none, and what else is selected.
+
+    `{columns}` in the statement stands for theirs, and comes first.
+    """
+    for row in _cursor(_with_columns(sql, found), values):
+        start, objects = 0, []
+        for model in found:
+            names, converters = _columns(model)
+            item = row[start : start + len(names)]
+            objects.append(_object(model, names, converters, item))
+            start += len(names)
+        yield [*objects, *row[start:]]
+
+
+def _object(model: type[models.Model], names: list[str], converters: list[Any], row: Sequence[Any]) -> Any:
+    key = names.index(model._meta.pk.attname)
+    if row[key] is None:
+        return None
+    read = [convert(value) if convert else value for convert, value in zip(converters, row, strict=True)]
+    return model.from_db(DEFAULT_DB_ALIAS, names, read)
+
+
+@functools.cache
+def _columns(model: type[models.Model]) -> tuple[list[str], list[Any]]:
+    """What the columns are called in an object, and how each is read: only JSON needs a word."""
+    fields = model._meta.concrete_fields
+    return [field.attname for field in fields], [_reading(field) for field in fields]
+
+
+def _reading(field: Any) -> Callable[[Any], Any] | None:
+    if not isinstance(field, models.JSONField):
+        return None
+    return lambda value: field.from_db_value(value, cast(Any, None), connections[DEFAULT_DB_ALIAS])
+
+
+@functools.cache
+def _with_columns(sql: str, found: tuple[type[models.Model], ...]) -> str:
+    columns = [
+        f'"{model._meta.db_table}"."{field.column}"'
+        for model in found
+        for field in model._meta.concrete_fields
+    ]
+    return sql.format(columns=", ".join(columns))
+
+
+def _cursor(sql: str, values: Sequence[Any]) -> psycopg.RawCursor[tuple[Any, ...]]:
     connection = connections[DEFAULT_DB_ALIAS]
     connection.ensure_connection()
     cursor = psycopg.RawCursor(connection.connection)
@@ -92,7 +142,7 @@ def one(sql: str, values: Sequence[Any]) -> tuple[Any, ...] | None:
             cursor.execute(sql, values, prepare=True)
         except FORGOTTEN as error:
             raise OperationalError("This session is not the one that prepared the statement.") from error
-    return cursor.fetchone()
+    return cursor
 
 
 @contextmanager

@@ -23,7 +23,7 @@ from psycopg.types.json import Jsonb
 
 from runs import rows
 from runs.errors import LeaseLost
-from runs.models import Attempt, Event, LedgerEntry, Message, Run, Step
+from runs.models import Attempt, Event, LedgerEntry, Message, Run, Step, Thread
 from runs.rulebook import Ruling
 from runs.rulebook.past import Call
 from runs.states import ENTRY_MOVES, PARKED, RUN_ENDS, RUN_MOVES, STEP_MOVES, EntryState, RunState, StepState
@@ -124,15 +124,26 @@ class Dirty:
     fields: set[str] = field(default_factory=set)
 
 
+CLAIM = """
+SELECT {columns}, clock_timestamp()
+  FROM runs_run JOIN runs_thread ON runs_thread.id = runs_run.thread_id
+ WHERE runs_run.id = $1 FOR UPDATE OF runs_run
+"""
+
+
 def claim(run_id: int, owner: str) -> Held | None:
     """Take the lease of a run that nobody live holds; None where there is nothing to take.
 
-    Runs inside a transaction and locks the row. A run that has ended is claimed only to be undone.
+    Runs inside a transaction and locks the row. A run that has ended is claimed only to be undone. Where the lock was
+    waited for, the time may be that from before: behind the database's clock, never ahead of it.
     """
-    row = Run.objects.select_for_update(of=("self",)).select_related("thread").filter(pk=run_id).first()
-    if row is None or (row.state in RUN_ENDS and not row.undo_requested_at and not row.late):
+    heard = time.monotonic()
+    found = next(rows.fetch(CLAIM, [run_id], Run, Thread), None)
+    if found is None:
         return None
-    heard, now = time.monotonic(), clock()
+    row, row.thread, now = found
+    if row.state in RUN_ENDS and not row.undo_requested_at and not row.late:
+        return None
     if row.lease_expires_at and row.lease_expires_at > now:
         return None
     held = Held(row, owner, now, heard, taken_from=row.lease_owner, lease_ended=row.lease_expires_at)
