@@ -120,7 +120,7 @@ def _columns(model: type[models.Model]) -> tuple[list[str], list[Any]]:
 def _reading(field: Any) -> Callable[[Any], Any] | None:
     if not isinstance(field, models.JSONField):
         return None
-    return lambda value: field.from_db_value(value, cast(Any, None), connections[DEFAULT_DB_ALIAS])
+    return lambda value: field.from_db_value(value, cast(Any, None), None)
 
 
 @functools.cache
