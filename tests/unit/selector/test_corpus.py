@@ -144,19 +144,20 @@ LOOK_ALIKES = {
     ".": ["\uff0e", "\u00b7", "\u3002", "\u066b", "\u2024"],
     ",": ["\uff0c", "\u066c", "\u201a", "\u060c"],
     "-": ["\u2212", "\u2013", "\u2010", "\u2011", "\uff0d"],
-    " ": ["\u00a0", "\u2009", "\u202f", "\u3000", "\u200b", "\u2060", " \u200f", "\u202e", "\u00ad", "_"],
-    "o": ["\u043e", "\u03bf", "0", "\u00f6"],
+    " ": ["\u00a0", "\u2009", "\u202f", "\u3000", "\u200b", "\u2060", " \u200f", "\u202e", "\u00ad"],
+    "o": ["\u043e", "\u03bf", "\u00f6"],
     "e": ["\u0435", "\u00e9", "e\u0301"],
-    "a": ["\u0430", "\u00e1", "@"],
+    "a": ["\u0430", "\u00e1"],
     "r": ["\u0433", "\u1d63"],
-    "s": ["\u017f", "\u0455", "$"],
+    "s": ["\u017f", "\u0455"],
     "k": ["\u212a", "\u03ba"],
 }
-WORDS = ["two", "three", "the", "please", "same", "it", "and", "then", "each", ",", ".", "order", "orders", "for", "1", "2", "40.00", "1,250", "LK-1", "charge", "look", "up", "refund", "receipt", "0x1", "-1", "or", "not"]  # fmt: skip
+WORDS = """two three the please same it and then each , . order orders for 1 2 40.00 1,250 LK-1 charge look up refund
+receipt 0x1 -1 or not""".split()  # noqa: SIM905
 IN_WORDS = {"one": 1, "two": 2, "three": 3, "twelve": 12}
 # What asks for each tool, in the words of the desk.
 VERBS = {
-    "charge_card": r"charge (?:the |please )*orders?",
+    "charge_card": "charge",  # also the noun of a refund
     "refund_card": "refund",
     "update_crm": "update",
     "provision_account": "provision",
@@ -259,6 +260,7 @@ def test_of_a_turn_that_is_read_no_value_and_no_verb_is_left_out(
         verbs = {
             tool: len(re.findall(rf"\b{verb}\b", plain_turn, re.IGNORECASE)) for tool, verb in VERBS.items()
         }
+        verbs["charge_card"] -= verbs["refund_card"]
         assert {tool for tool, _ in calls} == {tool for tool, times in verbs.items() if times}, turn
         assert len(calls) >= sum(verbs.values()), turn
 
