@@ -50,8 +50,9 @@ class AgentSection(Strict):
 
     `reconcile` names a function by its dotted path, such as shop.recovery.reconcile (docs/recovery.md). `currency`
     is the money that a turn may name ($40, 40 dollars), and `on_unread` says what is done with a turn that was not
-    read (docs/selector.md). `model` is who is asked then, and `instructions` is what it is told first
-    (docs/models.md).
+    read (docs/selector.md). `model` is who is asked then, and `instructions` is what it is told first. `text_of_others`
+    says whether a write with words out of a text that others wrote is asked about also where no model of ours decided
+    it (docs/models.md).
     """
 
     model: str | None = Field(default=None, max_length=200)
@@ -61,6 +62,7 @@ class AgentSection(Strict):
     languages: list[str] = Field(default=["en"], min_length=1)
     currency: str | None = None
     on_unread: Literal["refuse", "ask_model", "ask_person"] = "refuse"
+    text_of_others: Literal["mark", "ask"] = "mark"
 
 
 class AgentFile(Strict):
@@ -110,6 +112,12 @@ class AgentSpec:
     def on_unread(self) -> str:
         """What is done with a turn that was not read: refuse, ask_model or ask_person."""
         return self.file.agents[self.name].on_unread
+
+    @property
+    def asks_about_text_of_others(self) -> bool:
+        """Whether a person sees such words before they go out, whoever decided the call. A program has no section."""
+        section = self.file.agents.get(self.name)
+        return section is not None and section.text_of_others == "ask"
 
     def valid(self, name: str, args: Any) -> dict[str, Any]:
         """The arguments of a call of this agent, as its tool keeps them. Raises BadInput."""

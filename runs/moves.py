@@ -49,9 +49,13 @@ def _proposed_again(held: Held, step: Step, spec: AgentSpec) -> Ruling | None:
 
 
 def _others_wrote(held: Held, step: Step, spec: AgentSpec) -> bool:
-    """A model may have been told by a text what to write: no such words go out before a person has seen them."""
+    """Whoever decided it may have been told by a text what to write: such words go out when a person has seen them.
+
+    Always where a model of ours decides; of calls that an outside agent proposes, where the agent file says so.
+    """
+    looks = bool(held.run.model) or spec.asks_about_text_of_others
     writes = spec.catalogue[step.tool].writes and step.undoes_id is None
-    return bool(held.run.model) and writes and any(mark.loose for mark in marks_of(held, step, spec))
+    return looks and writes and any(mark.loose for mark in marks_of(held, step, spec))
 
 
 def _done_before(held: Held, step: Step, spec: AgentSpec) -> Ruling | None:

@@ -40,6 +40,7 @@ def _agent(spec: AgentSpec) -> shapes.Agent:
         languages=list(section.languages),
         currency=section.currency,
         on_unread=section.on_unread,
+        text_of_others=section.text_of_others,
         model=section.model,
         runs=file.runs,
         rollback=file.rollback,

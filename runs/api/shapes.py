@@ -462,6 +462,10 @@ class Agent(Out):
     languages: list[str] = Field(description="In which languages a turn is read.", examples=[["en"]])
     currency: str | None = Field(description="The money that a turn may name.", examples=["EUR"])
     on_unread: Literal["refuse", "ask_model", "ask_person"]
+    text_of_others: Literal["mark", "ask"] = Field(
+        description="Whether a write with words out of a text that others wrote is asked about in every run, or in "
+        "those alone that a model decides."
+    )
     model: str | None
     runs: Literal["atomic", "keep"]
     rollback: Literal["ordered", "best_effort"]

@@ -12,7 +12,7 @@ from typing import Any
 
 import cel
 
-from runs.rulebook.arguments import amounts_of
+from runs.rulebook.arguments import amounts_of, types_of
 from runs.rulebook.money import FUNCTIONS
 from runs.rulebook.tokens import Chain, Mentions, mentions
 from runs.tools.registry import Tool
@@ -31,6 +31,8 @@ KNOWN = frozenset(
 )
 FAILURES = (KeyError, ValueError, TypeError, ArithmeticError, RuntimeError, IndexError)
 MOST = 2000  # characters
+DEEPEST = 2  # a macro in a macro
+MOST_PAIRS = 100_000  # that a macro in a macro looks through: half a second
 EXACT = re.compile(r"""(['"])[0-9]+(\.[0-9]+)?\1|[0-9]+""")  # how an amount is written in a condition
 
 # What a function of ours raises is the error of the expression; the library would print it too.
@@ -44,14 +46,19 @@ class ConditionFailed(Exception):
 
 @dataclass(frozen=True)
 class Condition:
-    """A compiled condition. `names` are those of FACTS that it uses."""
+    """A compiled condition. `names` are those of FACTS that it uses, `depth` how deep its macros stand."""
 
     source: str
     program: cel.Program
     names: frozenset[str]
+    depth: int = 0
 
     def holds(self, facts: Mapping[str, Any]) -> bool:
         """Whether it is true of these facts. Raises ConditionFailed."""
+        if self.depth == DEEPEST and _longest(facts) ** 2 > MOST_PAIRS:
+            raise ConditionFailed(
+                "it would look through too much: a macro in a macro, over lists that are too long"
+            )
         try:
             found = self.program.execute(cel.Context(dict(facts), dict(FUNCTIONS)))
         except FAILURES as error:
@@ -76,11 +83,27 @@ def condition(source: str, tools: Iterable[Tool], catalogue: Iterable[Tool]) -> 
     except ValueError as error:
         raise ValueError(_first_line(error)) from None
     said = mentions(source)
+    _refuse_endless(said)
     _refuse_unknown_functions(program)
     _refuse_constants(program)
     _refuse_unknown_names(said, tuple(tools))
     _refuse_text_of_money(said, tuple(tools), tuple(catalogue))
-    return Condition(source, program, frozenset(chain.root for chain in said.chains) & frozenset(FACTS))
+    names = frozenset(chain.root for chain in said.chains) & frozenset(FACTS)
+    return Condition(source, program, names, said.depth)
+
+
+def _longest(value: Any) -> int:
+    """The length of the longest list in it, or of the longest mapping: a macro walks over either."""
+    inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
+    return max([len(inner), *map(_longest, inner)])
+
+
+def _refuse_endless(said: Mentions) -> None:
+    """What could take time or memory without bound, and be stopped by nobody while it does."""
+    if "map" in said.macros:
+        raise ValueError("map makes new lists, which may grow without bound; ask with exists, all or filter")
+    if said.depth > DEEPEST:
+        raise ValueError("a macro in a macro in a macro looks through too much; two deep is the most")
 
 
 def _refuse_unknown_functions(program: cel.Program) -> None:
@@ -119,6 +142,7 @@ def _refuse_unknown_names(said: Mentions, tools: tuple[Tool, ...]) -> None:
             raise ValueError("user is text and has no fields")
         if chain.root == "args":
             _refuse_unknown_argument(first, tools)
+            _refuse_another_type(chain, tools)
 
 
 def _refuse_unknown_argument(name: str, tools: tuple[Tool, ...]) -> None:
@@ -126,6 +150,20 @@ def _refuse_unknown_argument(name: str, tools: tuple[Tool, ...]) -> None:
         if name and name not in tool.arguments.model_fields:
             known = ", ".join(tool.arguments.model_fields)
             raise ValueError(f"{tool.name} has no argument called {name}; it has: {known or 'none'}")
+
+
+def _refuse_another_type(chain: Chain, tools: tuple[Tool, ...]) -> None:
+    """A whole number never equals text, nor text a number: such a rule would never fire, or always."""
+    kinds = {_kind(literal) for literal in chain.compared_with} - {None}
+    for tool in tools if len(chain.parts) == 1 and not chain.method else ():
+        types = set(types_of(tool.arguments.model_fields[chain.parts[0]].annotation)) - {type(None)}
+        if (types == {int} and "text" in kinds) or (types == {str} and "number" in kinds):
+            is_, written = ("a whole number", "4411") if types == {int} else ("text", "'4411'")
+            raise ValueError(f"{chain} is {is_}; compare it with one, such as {chain} == {written}")
+
+
+def _kind(literal: str) -> str | None:
+    return "text" if literal[:1] in ("'", '"') else "number" if literal[:1].isdigit() else None
 
 
 def _refuse_text_of_money(said: Mentions, tools: tuple[Tool, ...], catalogue: tuple[Tool, ...]) -> None:

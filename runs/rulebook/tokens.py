@@ -23,6 +23,7 @@ TOKEN = re.compile(
 )
 PLAIN_TEXT = re.compile(r"""(['"])([^'"\\]*)\1""")
 WORDS = frozenset({"in", "true", "false", "null"})
+COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", ">="})
 MACROS = frozenset({"all", "exists", "exists_one", "map", "filter"})
 
 
@@ -39,7 +40,7 @@ class Chain:
     """A name with the fields that follow it: `args.items[0].price` is ('args', ('items', '0', 'price')).
 
     `before` and `after` are the tokens around it, `inside` the function whose brackets it stands in, `method`
-    what is called on it.
+    what is called on it. `earlier` is the token before `before`.
     """
 
     root: str
@@ -48,6 +49,7 @@ class Chain:
     after: tuple[str, str]
     inside: str
     method: str = ""
+    earlier: str = ""
 
     def __str__(self) -> str:
         return ".".join((self.root, *self.parts))
@@ -63,6 +65,12 @@ class Chain:
         starts = self.before in ("", "(", "&&", "||", "!", ",", "?", ":")
         return starts and self.after[0] in ("==", "!=") and self.after[1] == "null"
 
+    @property
+    def compared_with(self) -> tuple[str, ...]:
+        """The tokens on the other side of a comparison."""
+        left = (self.earlier,) if self.before in COMPARISONS else ()
+        return left + ((self.after[1],) if self.after[0] in COMPARISONS else ())
+
 
 @dataclass(frozen=True)
 class Mentions:
@@ -71,6 +79,8 @@ class Mentions:
     chains: tuple[Chain, ...]
     bound: frozenset[str]  # the names that its macros bind
     literals: tuple[tuple[str, str], ...]
+    macros: frozenset[str]  # the macros that it uses
+    depth: int  # how deep they stand in one another: 2 for a.exists(x, b.exists(y, …))
 
 
 def mentions(source: str) -> Mentions:
@@ -82,7 +92,8 @@ def mentions(source: str) -> Mentions:
         for index, token in enumerate(tokens)
         if token.kind in ("text", "number") and inside[index]
     )
-    return Mentions(tuple(_chains(tokens, inside)), frozenset(_bound(tokens)), tuple(literals))
+    bound, macros = frozenset(_bound(tokens)), frozenset(tokens[at].source for at in _macros(tokens))
+    return Mentions(tuple(_chains(tokens, inside)), bound, tuple(literals), macros, _depth(tokens))
 
 
 def _tokens(source: str) -> Iterator[Token]:
@@ -144,7 +155,8 @@ def _chain(tokens: list[Token], start: int, inside: str) -> tuple[int, Chain]:
             parts.append(tokens[index + 1].source)
             index += 2
     around = (_at(tokens, index), _at(tokens, index + 1))
-    chain = Chain(tokens[start].source, tuple(parts), _at(tokens, start - 1), around, inside, method)
+    before, earlier = _at(tokens, start - 1), _at(tokens, start - 2)
+    chain = Chain(tokens[start].source, tuple(parts), before, around, inside, method, earlier)
     return index, chain
 
 
@@ -162,6 +174,26 @@ def _bound(tokens: list[Token]) -> Iterator[str]:
     for dot, macro, bracket, name, comma in zip(*(tokens[shift:] for shift in range(5)), strict=False):
         if (dot.source, bracket.source, comma.source) == (".", "(", ",") and macro.source in MACROS:
             yield name.source
+
+
+def _macros(tokens: list[Token]) -> Iterator[int]:
+    """Where a macro is used."""
+    for at, token in enumerate(tokens):
+        if token.source in MACROS and (_at(tokens, at - 1), _at(tokens, at + 1)) == (".", "("):
+            yield at
+
+
+def _depth(tokens: list[Token]) -> int:
+    opens = {at + 1 for at in _macros(tokens)}
+    brackets: list[bool] = []
+    deepest = 0
+    for at, token in enumerate(tokens):
+        if token.source in ("(", "[", "{"):
+            brackets.append(at in opens)
+            deepest = max(deepest, sum(brackets))
+        elif token.source in (")", "]", "}") and brackets:
+            brackets.pop()
+    return deepest
 
 
 def _at(tokens: list[Token], index: int) -> str:

@@ -213,6 +213,8 @@ def _policy(spec: AgentSpec) -> tuple[tuple[str, str], ...]:
     section = spec.file.agents[spec.name]
     if section.languages != ["en"]:
         facts.append(("Turns are read in", ", ".join(section.languages)))
+    if spec.asks_about_text_of_others:
+        facts.append(("A write with words that others wrote", "is asked about, whoever decided it"))
     if section.reconcile:
         facts.append(("A run whose worker died", f"is first seen by {section.reconcile}"))
     for name, task in spec.file.tasks.items():

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,7 +10,7 @@ import pytest
 from django.db import connection
 from pydantic import AfterValidator
 
-from runs import calls, rows, services
+from runs import agentfile, calls, rows, services
 from runs.engine import advance
 from runs.models import Run, Step
 from runs.tools import Call, tool
@@ -140,6 +141,18 @@ def test_a_refund_makes_no_room_unless_the_cap_is_net(tmp_path: Path) -> None:
         WORLD.script = {"mail": ["raises"]}
         assert approve_all(start(agent, "charge 1 60.00, then mail 1")).state == "rolled_back"
         assert start(agent, "charge 2 60.00").state == state
+
+
+def test_what_was_sent_on_the_day_before_in_the_zone_of_the_cap_is_not_counted(tmp_path: Path) -> None:
+    rule = "one: {tools: pay, cap: {count: 1, per: [user, day], zone: Asia/Tokyo}}"
+    agent = make_agent(tmp_path, rules=rule)
+    first = start(agent, "pay 1").steps.get()
+    assert first.sent_at is not None
+    [cap] = [rule.cap for rule in agentfile.agent(agent).rulebook.rules]
+    midnight, _ = cap.day(first.sent_at)
+    for sent_at, state in ((midnight, "failed"), (midnight - timedelta(microseconds=1), "succeeded")):
+        Step.objects.filter(pk=first.pk).update(sent_at=sent_at)
+        assert start(agent, "pay 2").state == state
 
 
 def test_a_cap_is_counted_again_between_approval_and_sending(tmp_path: Path) -> None:

@@ -140,6 +140,34 @@ def test_an_approval_given_under_older_rules_is_checked_again(
         assert reply(run).startswith("This run stopped: charge was refused (")
 
 
+@pytest.mark.parametrize(
+    ("after", "line", "rule"),
+    [
+        ("open: {tools: charge, refuse: true}", "step.refused", "open"),
+        ("first: {tools: charge, order: {after: read}}", "step.refused", "first"),
+        ("cap: {tools: charge, cap: {sum: amount, most: '899.99', per: user}}", "step.refused", "cap"),
+        ("cap: {tools: charge, cap: {sum: amount, most: '900.00', per: user}}", "step.sent", "approved"),
+        ("office: {tools: charge, only_in: dispute}", "step.refused", "office"),
+        ("more: {tools: charge, ask: operator}", "step.needs_approval", "more"),
+    ],
+)
+def test_the_record_says_that_the_rules_of_now_were_asked_and_not_those_it_was_approved_under(
+    tmp_path: Path, after: str, line: str, rule: str
+) -> None:
+    tasks: dict[str, object] = {"dispute": {}}
+    agent = make_agent(tmp_path, rules=LARGE, tasks=tasks)
+    older = agentfile.agent(agent).rule_version
+    run = start(agent, "charge 1 900.00")
+    approved(run)
+    make_agent(tmp_path, rules=after, tasks=tasks)
+    newer = agentfile.agent(agent).rule_version
+    step = carried_on(run).steps.get()
+    asked, *_, found = step.events.filter(kind__in=("step.needs_approval", line)).order_by("pk")
+    assert newer != older
+    assert (asked.data["rules"], asked.data["rule"]) == (older, "large")
+    assert (found.kind, found.data["rules"], found.data["rule"]) == (line, newer, rule)
+
+
 def test_what_was_allowed_by_itself_is_asked_about_once_the_rules_want_it(tmp_path: Path) -> None:
     """A call that is sent again was checked under other rules the first time."""
     WORLD.script = {"pay": ["unavailable"]}

@@ -158,6 +158,36 @@ def test_the_day_on_which_the_clock_is_put_back_has_25_hours(tmp_path: Path) -> 
     assert end.astimezone(UTC) - start.astimezone(UTC) == timedelta(hours=25)
 
 
+@pytest.mark.parametrize(
+    ("zone", "sent", "now", "counts"),
+    [
+        ("UTC", "2026-01-07T00:00:00Z", "2026-01-07T23:59:59.999999Z", True),
+        ("UTC", "2026-01-06T23:59:59.999999Z", "2026-01-07T00:00:00Z", False),
+        ("UTC", "2026-01-07T23:59:59.999999Z", "2026-01-08T00:00:00Z", False),
+        ("Asia/Kolkata", "2026-01-06T18:30:00Z", "2026-01-07T18:29:59Z", True),
+        ("Asia/Kolkata", "2026-01-06T18:29:59Z", "2026-01-06T18:30:00Z", False),
+        ("America/New_York", "2026-11-01T04:00:00Z", "2026-11-02T04:59:59Z", True),  # 25 hours
+        ("America/New_York", "2026-11-01T04:00:00Z", "2026-11-02T05:00:00Z", False),
+        (
+            "Africa/Cairo",
+            "2026-04-23T21:59:59Z",
+            "2026-04-23T22:00:00Z",
+            False,
+        ),  # the day begins at one o'clock
+        ("Africa/Cairo", "2026-04-23T22:00:00Z", "2026-04-24T20:59:59Z", True),
+        ("Africa/Cairo", "2026-04-23T22:00:00Z", "2026-04-24T21:00:00Z", False),
+    ],
+)
+def test_a_cap_begins_anew_when_the_day_of_its_zone_does(
+    tmp_path: Path, zone: str, sent: str, now: str, counts: bool
+) -> None:
+    spec = spec_of(tmp_path, f"a: {{tools: charge, cap: {{count: 1, per: day, zone: {zone}}}}}")
+    before = replace(charge(), sent_at=datetime.fromisoformat(sent))
+    assert ruling(spec, "charge", before, now=datetime.fromisoformat(now)).verdict == (
+        "refused" if counts else "ask"
+    )
+
+
 def test_a_cap_with_a_condition_counts_only_the_calls_that_it_speaks_of(tmp_path: Path) -> None:
     rule = "a: {tools: charge, when: \"above(args.amount, '100')\", cap: {count: 1, per: run}}"
     spec = spec_of(tmp_path, rule)
@@ -243,6 +273,18 @@ def test_only_in_its_tasks(tmp_path: Path) -> None:
         ("wed", "22:00", "06:00", "UTC", "2026-01-08T05:59:00+00:00", True),  # the night of Wednesday
         ("wed", "22:00", "06:00", "UTC", "2026-01-07T05:59:00+00:00", False),  # that of Tuesday
         ("wed", "22:00", "06:00", "UTC", "2026-01-08T06:00:00+00:00", False),
+        # Where the clock is put forward, nine o'clock comes an hour earlier
+        ("[fri, mon]", "09:00", "17:00", "Europe/Lisbon", "2026-03-27T08:59:59+00:00", False),
+        ("[fri, mon]", "09:00", "17:00", "Europe/Lisbon", "2026-03-30T08:00:00+00:00", True),
+        ("[fri, mon]", "09:00", "17:00", "Europe/Lisbon", "2026-03-30T16:00:00+00:00", False),
+        # in that night there is no half past one, and half past two is half an hour after one
+        ("sun", "01:30", "02:30", "Europe/Lisbon", "2026-03-29T00:59:59+00:00", False),
+        ("sun", "01:30", "02:30", "Europe/Lisbon", "2026-03-29T01:00:00+00:00", True),
+        ("sun", "01:30", "02:30", "Europe/Lisbon", "2026-03-29T01:30:00+00:00", False),
+        # and where it is put back, half past one comes twice: both are within
+        ("sun", "01:00", "02:00", "America/New_York", "2026-11-01T05:30:00+00:00", True),
+        ("sun", "01:00", "02:00", "America/New_York", "2026-11-01T06:30:00+00:00", True),
+        ("sun", "01:00", "02:00", "America/New_York", "2026-11-01T07:00:00+00:00", False),
     ],
 )
 def test_only_in_its_hours(
