@@ -58,7 +58,7 @@ class Sending:
         rest = timedelta(0) if self.outcome is NOT_SENT else pause(view.calls)
         changes = outcomes.called(view, self.outcome.verdict, held.now, rest)
         ledger.settle(held, step, self.attempt, self.outcome, changes)
-        after_move(held, step)
+        after_move(held, step, spec)
 
 
 @dataclass
@@ -88,7 +88,7 @@ class Looking:
         if view.answer and changes.get("state"):
             data = _overrule(held, step)
         ledger.apply(held, step, changes, result=self.answer.result, data=data)
-        after_move(held, step)
+        after_move(held, step, spec)
         reword(held, step, spec)
         if (before, step.state) == (StepState.NOT_PERFORMED, StepState.PERFORMED) and not step.replayed:
             open_ticket(held, "late_outcome")

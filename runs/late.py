@@ -52,7 +52,7 @@ def absorb_late(held: Held, spec: AgentSpec) -> None:
             data = {"verdict": attempt.verdict, "late": True}
             changes |= {"error_class": attempt.error_class, "error": attempt.error}
             ledger.apply(held, step, changes, result=attempt.result, data=data, actor=attempt.worker)
-            after_move(held, step)
+            after_move(held, step, spec)
             if before in (StepState.NOT_PERFORMED, StepState.FAILED, StepState.CANCELLED):
                 open_ticket(held, "late_outcome")
         change(held, attempt, absorbed=True)

@@ -9,6 +9,7 @@ from runs.agentfile import AgentSpec
 from runs.loading import step_view, undo_named
 from runs.marks import marks_of
 from runs.models import Step, Thread
+from runs.parking import recount
 from runs.rulebook import Ruling
 from runs.rulebook.check import by_rules, outright
 from runs.rulebook.record import RecordedPast, call_of
@@ -94,7 +95,7 @@ def settle(held: Held, step: Step, state: StepState, spec: AgentSpec) -> None:
     ledger.apply(held, step, changes, result=result, data=data, actor=actor, by_hand=answer == "done_by_hand")
     if answer in ("approve", "skip"):
         _settle_covered(held, step, state, actor)
-    after_move(held, step)
+    after_move(held, step, spec)
 
 
 def _settle_covered(held: Held, step: Step, state: StepState, actor: str) -> None:
@@ -105,13 +106,15 @@ def _settle_covered(held: Held, step: Step, state: StepState, actor: str) -> Non
             move_step(held, other, state, actor=actor, data={"answered_with": step.number})
 
 
-def after_move(held: Held, step: Step) -> None:
-    """A write's `undone` and its undo's `performed` are committed together."""
+def after_move(held: Held, step: Step, spec: AgentSpec) -> None:
+    """A write's `undone` and its undo's `performed` are committed together, and what is left is counted anew."""
     held.rulings.pop(step.number, None)
     if step.undoes_id and step.state == StepState.PERFORMED:
         write = next(other for other in held.steps if other.pk == step.undoes_id)
         if write.state == StepState.PERFORMED:
             move_step(held, write, StepState.UNDONE, data={"by": step.tool, "step": step.number})
+    if step.state == StepState.PERFORMED and held.run.state in RUN_BACKWARD:
+        recount(held, spec)
 
 
 def add_undo(held: Held, write: Step, spec: AgentSpec) -> None:

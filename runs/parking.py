@@ -210,9 +210,19 @@ def _stuck(held: Held, step: Step, spec: AgentSpec) -> str:
     ruling = held.rulings.get(step.number)
     refused = ruling.rule if ruling and ruling.verdict == "refused" else ""
     cause = refused or step.error_class or "it did not take effect"
+    return f"Undoing {write} failed after {step.calls} tries ({cause}). {_still_to_undo(held, step, spec)}"
+
+
+def _still_to_undo(held: Held, step: Step, spec: AgentSpec) -> str:
     left = [
         w for w in still_in_effect(held.steps, spec) if w.pk == step.undoes_id or undoable(w, spec, held.now)
     ]
-    return (
-        f"Undoing {write} failed after {step.calls} tries ({cause}). {len(left)} step(s) still need undoing."
-    )
+    return f"{len(left)} step(s) still need undoing."
+
+
+def recount(held: Held, spec: AgentSpec) -> None:
+    """What is left to undo has changed: stuck undos (several, where best effort) say so, and stay the same questions."""
+    for step in held.steps:
+        if step.state == StepState.UNDO_STUCK:
+            failed = step.question.rpartition(". ")[0]
+            change(held, step, question=f"{failed}. {_still_to_undo(held, step, spec)}")

@@ -131,7 +131,7 @@ def _complete(held: Held, step: Step | None, result: Any, spec: AgentSpec) -> No
     if step:
         changes = {"state": StepState.PERFORMED, "answer": ""}
         ledger.apply(held, step, changes, result=result, data={"reconciled": True})
-        after_move(held, step)
+        after_move(held, step, spec)
     if may_be_completed(run_view(held, spec)):
         cancel_unsent(held)
         finish(held, RunState.SUCCEEDED, spec)

@@ -9,27 +9,34 @@ from typing import Any
 from runs.tools import Call, InDoubt, Refused, Unavailable, tool
 from runs.tools.lookups import Answer, did_not_happen, happened
 
-VERDICTS = ("works", "refuses", "unavailable", "raises", "times out after", "times out before")
+LIES = "says yes and does nothing"  # an undo that can be looked up; any other tool works then
+VERDICTS = ("works", "refuses", "unavailable", "raises", "times out after", "times out before", LIES)
 LANDS = ("works", "times out after")
 
 
 @dataclass
 class Shelf:
-    """`landed` are (tool, number, key). `coming` is what the next calls do, whichever they are; then all works."""
+    """`landed` are (tool, number, key). `coming` is what the next calls do, whichever they are; then all works.
+
+    What `broken` names refuses every call, whatever is coming.
+    """
 
     landed: list[tuple[str, int, str]] = field(default_factory=list)
     heard: list[tuple[str, int, str]] = field(
         default_factory=list
     )  # what each call did: tool, number, verdict
     coming: list[str] = field(default_factory=list)
+    broken: set[str] = field(default_factory=set)
 
     def reset(self) -> None:
         """Empty, and nothing fails."""
-        self.landed, self.heard, self.coming = [], [], []
+        self.landed, self.heard, self.coming, self.broken = [], [], [], set()
 
-    def act(self, call: Call, number: int, *, honours_keys: bool) -> Any:
+    def act(self, call: Call, number: int, *, honours_keys: bool, is_proven: bool = False) -> Any:
         """One call."""
         what = self.coming.pop(0) if self.coming else "works"
+        what = "refuses" if call.tool in self.broken else what
+        what = "works" if what == LIES and not is_proven else what
         self.heard.append((call.tool, number, what))
         call.left = what in LANDS
         known = honours_keys and any(key == call.key for _, _, key in self.landed)
@@ -89,7 +96,7 @@ def enlist(call: Call, n: int) -> Any:
 @tool(writes=True, retry_safe=True, lookup="found")
 def unlist(call: Call, n: int) -> Any:
     """Undoes enlist; done when the world says so."""
-    return SHELF.act(call, n, honours_keys=True)
+    return SHELF.act(call, n, honours_keys=True, is_proven=True)
 
 
 @tool(writes=True, irreversible=True, confirm=False)

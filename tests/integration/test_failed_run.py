@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from runs import services
 from runs.models import Run
 from tests.factories import TOOLS, answer, approve_all, make_agent, question, reply, start, states, until
 from tests.world import WORLD
@@ -48,6 +49,13 @@ def test_a_run_fails_when_a_person_says_that_an_unknown_write_did_not_happen(
     )
 
 
+def test_a_run_fails_when_a_person_answers_cancel_all(agent: str) -> None:
+    run = answer(start(agent, "charge 1 40.00, then tag 1, then mail 1"), "approve")
+    run = answer(run, "cancel_all")
+    assert (run.state, WORLD.calls) == ("rolled_back", ["charge", "refund"])
+    assert run.stop == {"kind": "cancelled", "by": "Ana Ferreira", "step": 2}
+
+
 def test_nothing_that_was_still_to_come_is_asked_or_sent(agent: str) -> None:
     WORLD.script = {"tag": ["raises"]}
     run = approve_all(start(agent, "charge 1 40.00, then tag 1, then mail 1, then read 1"))
@@ -77,6 +85,22 @@ def test_an_undo_that_its_agent_does_not_have_is_not_possible_and_is_listed(tmp_
     assert reply(run).endswith("Not undoable, and left as they are: charge.")
 
 
+def test_an_undo_is_recorded_and_checked_with_the_step_it_undoes_named(tmp_path: Path) -> None:
+    """A rule that says `undos: false` speaks of a call of the tool by itself, and not where a step is named."""
+    agent = make_agent(tmp_path, rules="undos_only: {tools: refund, refuse: true, undos: false}")
+    WORLD.script = {"mail": ["raises"]}
+    run = approve_all(start(agent, "charge 1 40.00, then charge 2 40.00, then mail 1"))
+    undos = run.steps.filter(tool="refund").order_by("number")
+    assert [(step.undoes.number, step.state) for step in undos if step.undoes] == [
+        (2, "performed"),
+        (1, "performed"),
+    ]
+    proposed = run.events.filter(kind="step.proposed", step__in=undos).order_by("pk")
+    assert [event.data["undoes"] for event in proposed] == [2, 1]
+    steps = [services.Proposal("refund", {"charge": "ch_1", "amount": "40.00"})]
+    assert start(agent, "", user="u-2", steps=steps).state == "failed"
+
+
 def test_what_the_check_allowed_is_recorded_before_the_undo_is_sent(agent: str) -> None:
     seen: list[list[str]] = []
 
@@ -94,3 +118,20 @@ def test_the_person_gets_one_reply(agent: str) -> None:
     WORLD.script = {"mail": ["raises"], "refund": ["raises"] * 2}
     run = until(approve_all(start(agent, "charge 1 40.00, then mail 1")), "rolled_back")
     assert run.messages.exclude(role="user").count() == 1
+
+
+def test_in_this_order_it_is_undone_last_first_then_rewound_and_then_the_person_gets_the_reply(
+    agent: str,
+) -> None:
+    WORLD.script = {"mail": ["raises"]}
+    run = approve_all(start(agent, "charge 1 40.00, then tag 1, then mail 1"))
+    told = run.events.filter(pk__gt=run.events.get(kind="step.failed").pk).order_by("pk")
+    kinds = [(event.kind, event.step.tool if event.step else "") for event in told]
+    order = [
+        ("run.rolling_back", ""),
+        ("step.performed", "untag"),
+        ("step.performed", "refund"),
+        ("run.rewound", ""),
+        ("run.rolled_back", ""),
+    ]
+    assert [line for line in kinds if line in order] == order

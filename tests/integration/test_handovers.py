@@ -20,7 +20,7 @@ from runs.access import Actor, person
 from runs.engine import advance
 from runs.errors import Conflict, NotAllowed
 from runs.models import Event, Run, Step
-from tests.factories import AGENT, approve_all, start, states
+from tests.factories import AGENT, answer, approve_all, start, states
 from tests.flows import AGENT_FILES
 from tests.handed_over import TICKET, rows
 from tests.integration.pages import html, signed_in, words
@@ -447,6 +447,22 @@ def test_an_operator_undoes_a_run_on_its_page(olga: Client, done: Run) -> None:
     assert "Undo this run" not in words(olga.get(f"/runs/{done.pk}/"))
 
 
+def test_an_operator_cancels_a_live_run_on_its_page_and_what_it_did_is_undone(
+    olga: Client, agent: str
+) -> None:
+    run = answer(start(agent, "charge 1 40.00, then tag 1"), "approve")
+    assert olga.post(f"/runs/{run.pk}/", {"do": "cancel", "reason": "the customer rang"}).status_code == 302
+    advance(run.pk)
+    assert (states(run)["charge"], states(run)["tag"], WORLD.calls) == (
+        "undone",
+        "cancelled",
+        ["charge", "refund"],
+    )
+    page = words(olga.get(f"/runs/{run.pk}/"))
+    assert "cancelled by Olga Petrova. Undone, latest first: charge (by refund)." in page
+    assert "Cancel this run" not in page
+
+
 @pytest.mark.parametrize("seen", ["", "1", "x"])
 def test_what_the_page_did_not_show_is_not_undone(olga: Client, done: Run, seen: str) -> None:
     response = olga.post(f"/runs/{done.pk}/", {"do": "undo", "seen": seen})
@@ -511,6 +527,17 @@ def test_the_command_undoes_a_run_and_says_what_came_of_it(
 
 
 @pytest.mark.django_db(transaction=True)
+def test_the_command_cancels_a_live_run_and_says_what_was_undone(
+    olga: Client, agent: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = answer(start(agent, "charge 1 40.00, then tag 1"), "approve")
+    call_command("cancel", run.name, login="olga", reason="the customer rang")
+    said = capsys.readouterr().out
+    assert "cancelled by Olga Petrova. Undone, latest first: charge (by refund)." in said
+    assert said.endswith("Status: rolled back\n")
+
+
+@pytest.mark.django_db(transaction=True)
 def test_the_command_resumes_a_run_that_nobody_carries_out(
     olga: Client, agent: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -522,7 +549,7 @@ def test_the_command_resumes_a_run_that_nobody_carries_out(
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize("command", ["undo", "resume"])
+@pytest.mark.parametrize("command", ["cancel", "undo", "resume"])
 def test_the_commands_are_for_operators(
     command: str, ana: Client, done: Run, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,8 +1,9 @@
 """Random plans, failures, answers and crashes of the real engine on the real database, against a simple model.
 
-The model knows the world, what every call was answered, and what people said. From that alone it says whether the
-run was to stop, and what then is to be on the shelves at the end: each write once, and each of those once undone
-that can be, where the run stopped.
+The model knows the plan, the world, what every call was answered, and what people said. From that alone it says
+whether the run was to stop, where, and what then is to be on the shelves at the end: each write of the plan that
+nobody skipped, once; and where the run stopped, none after that, and each of those that can be undone taken away once,
+but for what a person gave up: in order that and all before it, with best effort that alone.
 """
 
 import itertools
@@ -35,7 +36,8 @@ UNDO = {"put": "take", "store": "unstore", "enlist": "unlist"}
 WRITES = (*UNDO, "send")
 KINDS = (*WRITES, "look")
 POINTS = ("before-intent", "after-intent", "after-call", "after-outcome", "take-over", "rewind")
-POLICIES = [("atomic", "ordered"), ("atomic", "ordered"), ("atomic", "best_effort"), ("keep", "ordered")]
+BLIND = ("put", "send")  # cannot be looked up, and honour no keys
+POLICIES = [*[("atomic", "ordered")] * 2, *[("atomic", "best_effort")] * 2, ("keep", "ordered")]
 PATIENCE = 60  # turns of a worker within which a run ends
 # Lists drawn by Hypothesis are mostly short and simple; those of a seed are not.
 DICE = st.integers(0, 2**32 - 1).map(Random)
@@ -64,8 +66,11 @@ class Model(RuleBasedStateMachine):
         super().__init__()
         SHELF.reset()
         self.dies_at, self.dies_after = "", 0
-        self.stops = False  # something was said or heard after which the run must not succeed
-        self.abandoned = False
+        self.stops = False  # somebody said something after which the run must not succeed
+        self.stopped_at: int | None = None  # how many calls had been heard then
+        self.skipped: set[int] = set()
+        self.abandoned: set[int] = set()  # the numbers of the writes whose undo was given up
+        self.again: Counter[tuple[str, int]] = Counter()  # how often a person had a call sent again
         faults.reach = self._reach
 
     # --- The world ----------------------------------------------------------------------------------------
@@ -109,6 +114,10 @@ class Model(RuleBasedStateMachine):
     def the_next_calls_go_otherwise(self, dice: Random) -> None:
         SHELF.coming = _coming(dice)
 
+    @rule(tools=st.sets(st.sampled_from(sorted(UNDO.values())), min_size=1))
+    def undos_are_refused(self, tools: set[str]) -> None:
+        SHELF.broken = tools
+
     @rule(point=st.sampled_from(POINTS), after=st.integers(0, 3))
     def the_process_will_die(self, point: str, after: int) -> None:
         self.dies_at, self.dies_after = point, after
@@ -119,6 +128,9 @@ class Model(RuleBasedStateMachine):
             advance(self.run.pk)
         except Died:
             Run.objects.filter(pk=self.run.pk).update(lease_expires_at=LONG_AGO)
+        self.run.refresh_from_db()
+        if self.run.gave_up:
+            self._stops()
 
     @rule()
     def time_passes(self) -> None:
@@ -131,7 +143,8 @@ class Model(RuleBasedStateMachine):
     def an_operator_cancels(self) -> None:
         forward = self.run.state in ("ready", "waiting", "running", "open")
         services.cancel(PERSON, self.run, "enough")
-        self.stops = self.stops or forward
+        if forward:
+            self._stops()
 
     @precondition(lambda self: self.question is not None)
     @rule(pick=st.integers(0, 2))
@@ -152,9 +165,19 @@ class Model(RuleBasedStateMachine):
             SHELF.landed.append((step.tool, number, "by hand"))
         self.run.steps.filter(pk=step.pk).update(settles_at=LONG_AGO)
         services.resolve(PERSON, step.pk, said, step.digest)
-        self.abandoned = self.abandoned or said == "abandon"
-        self.stops = self.stops or said == "cancel_all"
-        self.stops = self.stops or (said == "did_not_happen" and step.undoes_id is None)
+        if said == "skip":
+            self.skipped.add(number)
+        if said == "abandon":
+            self.abandoned.add(number)
+        if said in ("send_again", "retry", "did_not_happen"):
+            self.again[step.tool, number] += 1
+        if said == "cancel_all" or (said == "did_not_happen" and step.undoes_id is None):
+            self._stops()
+
+    def _stops(self) -> None:
+        self.stops = True
+        if self.stopped_at is None:
+            self.stopped_at = len(SHELF.heard)
 
     # --- The end ------------------------------------------------------------------------------------------
 
@@ -165,7 +188,7 @@ class Model(RuleBasedStateMachine):
             if not self.alive:
                 break
             if place == PATIENCE // 2:  # from here on nothing fails any more
-                SHELF.coming, self.dies_at = [], ""
+                SHELF.coming, SHELF.broken, self.dies_at = [], set(), ""
             self.a_worker_goes_on()
             self.time_passes()
             if step := self.question:
@@ -177,33 +200,66 @@ class Model(RuleBasedStateMachine):
         self._compare()
 
     def _compare(self) -> None:
-        state, died = self.run.state, self.run.gave_up
+        self._compare_shelves()
+        self._compare_calls()
+        self._compare_record()
+
+    def _compare_shelves(self) -> None:
+        """What is on the shelves, and what was taken from them, is what the model says."""
         done = [(tool, n) for n, tool in enumerate(self.plan, 1) if tool in WRITES and self.landed(tool, n)]
         undone = [(tool, n) for tool, n in done if tool in UNDO and self.landed(UNDO[tool], n)]
         # 1. Nothing took effect twice, and nothing was undone that was not done.
         assert max(Counter((tool, n) for tool, n, _ in SHELF.landed).values(), default=0) <= 1, SHELF.landed
         there = {n for _, n in done}
         assert all(n in there for tool, n, _ in SHELF.landed if tool in UNDO.values())
-        # 2. The run succeeded if, and only if, nothing stopped it.
-        assert (state == "succeeded") == (not self._stopped()), (state, self._stopped())
-        # 3. What is on the shelves is what that end promises.
-        if state == "succeeded" or self.mode == "keep":
-            assert undone == []
-        elif not self.abandoned:
-            assert undone == [(tool, n) for tool, n in done if tool in UNDO]
+        # 2. The run succeeded if, and only if, nothing stopped it: then all is there that nobody skipped.
+        assert (self.run.state == "succeeded") == (not self._stopped()), (self.run.state, self._stopped())
+        wanted = [(tool, n) for n, tool in enumerate(self.plan, 1) if tool in WRITES]
+        if self.run.state == "succeeded":
+            assert done == [(tool, n) for tool, n in wanted if n not in self.skipped]
+        # 3. What was to be undone is, last first where that is asked for.
+        assert undone == [(tool, n) for tool, n in done if self._to_undo(tool, n)]
         if self.rollback == "ordered":
             undos = [n for tool, n, _ in SHELF.landed if tool in UNDO.values()]
             assert undos == sorted(undos, reverse=True)
-        # 4. The record says the same as the world.
+        assert (self.run.state == "abandoned") == bool(self.abandoned)
+
+    def _to_undo(self, tool: str, number: int) -> bool:
+        """Whether the end of the run is to find this write undone."""
+        if self.run.state == "succeeded" or self.mode == "keep" or tool not in UNDO:
+            return False
+        if self.rollback == "ordered":
+            return number > max(self.abandoned, default=0)
+        return number not in self.abandoned
+
+    def _compare_calls(self) -> None:
+        """What was called, and how often."""
+        undos = UNDO.values()
+        calls = Counter((tool, n) for tool, n, _ in SHELF.heard)
+        # 4. Nothing was called past the step that failed, nor after somebody stopped the run.
+        failed = [n for n, tool in enumerate(self.plan, 1) if self._failed(n, tool)]
+        assert all(n <= min(failed, default=n) for tool, n in calls if tool not in undos), SHELF.heard
+        later = SHELF.heard[self.stopped_at :] if self.stopped_at is not None else []
+        assert all(tool in undos for tool, _, _ in later), later
+        # 5. Three calls of a write in all, and four of an undo, unless a person asked for more.
+        for call, many in calls.items():
+            assert many <= (4 if call[0] in undos else 3) + self.again[call], (call, many)
+        # 6. What nobody knows is not sent again by itself.
+        for tool, n in calls:
+            verdicts = [what for name, number, what in SHELF.heard if (name, number) == (tool, n)]
+            unknown = itertools.dropwhile(lambda what: not what.startswith("times out"), verdicts)
+            assert tool not in BLIND or len(list(unknown)) <= 1 + self.again[tool, n], verdicts
+
+    def _compare_record(self) -> None:
+        """7. The record says the same as the world. A run that died is handed over; one that did nothing says so."""
         for step in self.run.steps.filter(undoes=None, tool__in=WRITES):
             number = step.args["n"]
             assert (step.state in ("performed", "undone")) == bool(self.landed(step.tool, number)), step
             if step.tool in UNDO:
                 assert (step.state == "undone") == bool(self.landed(UNDO[step.tool], number)), step
-        # 5. A run that died is handed over; one that did nothing says so.
-        if state == "failed":
-            assert done == []
-        assert state != "handed_over" or self.mode == "keep" or died
+        if self.run.state == "failed":
+            assert not any(self.landed(tool, n) for n, tool in enumerate(self.plan, 1))
+        assert self.run.state != "handed_over" or self.mode == "keep" or self.run.gave_up
 
     def _stopped(self) -> bool:
         """Somebody stopped it; or its process died and its task says undo; or a call failed for good."""
@@ -255,7 +311,7 @@ def test_whatever_happens_the_world_at_the_end_is_what_the_model_says(
             run_state_machine_as_test(seed(number)(Model), settings=bounds)
     finally:
         faults.reach = reach
-    assert {"succeeded", "rolled_back", "failed", "handed_over"} <= set(Model.ends)
+    assert {"succeeded", "rolled_back", "failed", "handed_over", "abandoned"} <= set(Model.ends)
     figures.append(f"Random runs on the real engine: {dict(Model.ends)}")
 
 

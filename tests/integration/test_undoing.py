@@ -1,6 +1,7 @@
 """A failed run is undone, last write first; one reply says what failed, what was undone, what could not be."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.db import connection
@@ -29,6 +30,18 @@ def test_an_irreversible_write_is_skipped_and_listed(agent: str) -> None:
         "This run stopped: tag failed (RuntimeError). Undone, latest first: charge (by refund). "
         "Not undoable, and left as they are: mail."
     )
+
+
+@pytest.mark.parametrize("result", [{}, {"charge": None}, {"charge": 7}, {"charge": {"id": "ch_1"}}])
+def test_an_undo_whose_result_field_is_missing_or_of_another_type_is_listed_never_guessed(
+    agent: str, result: dict[str, Any]
+) -> None:
+    WORLD.script = {"charge": ["times out after"], "mail": ["raises"]}
+    run = approve_all(start(agent, "charge 1 40.00, then mail 1"))
+    run = approve_all(answer(run, "happened", result=result))
+    assert reply(run).endswith("Not undoable, and left as they are: charge.")
+    assert (run.state, "refund" in WORLD.calls) == ("rolled_back", False)
+    assert "charge" in run.events.get(kind="step.undo_not_possible").data["why"]
 
 
 def test_an_undo_that_cannot_be_bound_is_listed_never_guessed(agent: str) -> None:
@@ -63,15 +76,6 @@ def test_skip_does_not_run_the_call_and_the_run_goes_on(agent: str) -> None:
     run = answer(run, "approve")
     assert WORLD.calls == ["mail"]
     assert (run.state, reply(run)) == ("succeeded", "Done: mail. Skipped: charge.")
-
-
-def test_cancel_all_undoes_what_the_run_did(agent: str) -> None:
-    run = answer(start(agent, "charge 1 40.00, then mail 1"), "approve")
-    run = answer(run, "cancel_all")
-    assert (
-        reply(run) == "This run stopped: cancelled by Ana Ferreira. Undone, latest first: charge (by refund)."
-    )
-    assert WORLD.calls == ["charge", "refund"]
 
 
 def test_an_irreversible_step_shows_both_warnings_where_an_earlier_write_would_be_undone(agent: str) -> None:

@@ -13,6 +13,16 @@ from tests.world import WORLD
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
+def test_it_is_neither_sent_again_nor_taken_for_failed_and_a_person_is_asked(agent: str) -> None:
+    WORLD.script = {"charge": ["times out after"]}
+    run = approve_all(start(agent, "charge 1 40.00, then mail 1"))
+    for _ in range(5):
+        advance(run.pk)
+    run.refresh_from_db()
+    assert (run.state, WORLD.calls, states(run)["charge"]) == ("waiting", ["charge"], "unknown")
+    assert question(run).question == "Did charge take effect? The call was sent and no answer came back."
+
+
 def test_happened_and_the_run_goes_on_as_if_the_call_ran(agent: str) -> None:
     WORLD.script = {"charge": ["times out after"]}
     run = approve_all(start(agent, "charge 1 40.00, then tag 1"))
@@ -43,7 +53,8 @@ def test_a_retry_safe_call_that_was_in_flight_is_sent_again_under_its_key(
             start(agent, "pay 1")
     time.sleep(1.1)
     run = until(Run.objects.get(), "succeeded")
-    assert (states(run), WORLD.landed) == ({"pay": "performed"}, ["pay"])
+    assert (states(run), WORLD.calls, WORLD.landed) == ({"pay": "performed"}, ["pay", "pay"], ["pay"])
+    assert len(set(WORLD.keys)) == 1
 
 
 def test_nothing_but_a_person_settles_it_however_long_it_takes(agent: str) -> None:

@@ -156,6 +156,23 @@ def test_an_operator_undoes_a_run_that_has_ended(
     assert changes(world) == ["charge_card", "refund_card"]
 
 
+def test_an_operator_cancels_a_live_run_and_what_it_did_is_undone(
+    parked: Parked, bot: Caller, ana: Caller, olga: Caller, world: str
+) -> None:
+    run = parked(CHARGE, CHARGE)
+    ana.answer(run["waiting"][0])
+    assert carry_out(bot, run)["state"] == "waiting"
+    assert ana.post(f"/runs/{run['id']}/cancel").problem == (403, "not-allowed")
+    accepted = olga.post(f"/runs/{run['id']}/cancel", {"reason": "the customer rang"})
+    assert (accepted.status, accepted.response["Location"]) == (202, f"/api/v1/runs/{run['id']}")
+    ended = carry_out(bot, run)
+    assert (ended["state"], ended["waiting"]) == ("rolled_back", [])
+    assert ended["reply"] == (
+        "This run stopped: cancelled by Olga Petrova. Undone, latest first: charge_card (by refund_card)."
+    )
+    assert changes(world) == ["charge_card", "refund_card"]
+
+
 def test_an_operator_resumes_a_live_run(parked: Parked, ana: Caller, bot: Caller, olga: Caller) -> None:
     run = parked(CHARGE)
     assert olga.post(f"/runs/{run['id']}/resume").status == 202

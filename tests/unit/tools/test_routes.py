@@ -1,6 +1,7 @@
 """Routes: every order of a small agent is tried and compared; a large one is derived in few steps."""
 
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from itertools import permutations
 from types import FrameType
@@ -215,6 +216,31 @@ def test_the_lints_of_five_hundred_tools_are_read_in_few_steps() -> None:
     few, many = (steps_of(lambda spec=spec: list(lints.of_file(spec)), lints) for spec in (half, whole))  # type: ignore[misc]
     assert many < 4.5 * few
     assert many < 1_000_000
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_the_lints_and_the_routes_of_five_hundred_tools_take_under_two_seconds(
+    order: str, figures: list[str]
+) -> None:
+    """Of the processor, so that a busy machine is no slower; every other tool is undone by a chain, the rest is not."""
+    undone = [shop.write(_name(place), undo=_name(place + 2)) for place in range(0, MANY - 2, 2)]
+    silent = [shop.write(_name(place), irreversible=True, confirm=False) for place in range(1, MANY, 4)]
+    unsaid = [shop.write(_name(place)) for place in (*range(3, MANY, 4), MANY - 2)]
+    rules = {
+        f"rule_{number}": {
+            "tools": rule.tool,
+            "order": {"after_one_of" if rule.one_of else "after": list(rule.after)},
+        }
+        for number, rule in enumerate(rule for place in range(1, MANY) for rule in ORDERS[order](place))
+    }
+    spec = shop.agent(*undone, *silent, *unsaid, rules=rules)
+    assert len(spec.tools) == MANY
+    began = time.process_time()
+    found = shop.findings(spec)
+    took = time.process_time() - began
+    assert {"QG013", "QG105", "write_without_compensation"} <= {item.lint for item in found}
+    assert took < 2
+    figures.append(f"The lints of {MANY} tools, {order}: {took:.2f} s")
 
 
 def _found(pairs: Iterator[Found]) -> list[str]:
