@@ -79,25 +79,7 @@ def addresses(failed_run: Run, waiting: Run) -> list[str]:
     ]
 
 
-# --- Who may see them ---------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("role", ["support", "lead", "operator", "admin"])
-def test_every_role_sees_every_page(addresses: list[str], role: str) -> None:
-    client = signed_in("somebody", "Some Body", role)
-    assert {client.get(address).status_code for address in addresses} == {200}
-
-
-def test_a_person_without_a_role_sees_none(addresses: list[str]) -> None:
-    client = signed_in("nobody", "No Body")
-    assert {client.get(address).status_code for address in addresses} == {403}
-
-
-def test_who_is_not_signed_in_goes_to_the_login(addresses: list[str], client: Client) -> None:
-    for address in addresses:
-        response = client.get(address)
-        assert response.status_code == 302
-        assert response["Location"].startswith(reverse("login") + "?next=")
+# --- What is not there; who may see what is, is in test_access_matrix.py --------------------------------
 
 
 @pytest.mark.parametrize(
@@ -108,11 +90,6 @@ def test_what_is_not_there_is_a_404_in_words(ana: Client, address: str) -> None:
     response = ana.get(address)
     assert response.status_code == 404
     assert "There is no such" in words(response)
-
-
-def test_pages_take_no_other_method(ana: Client, waiting: Run) -> None:
-    assert ana.delete(reverse("question", args=[question(waiting).pk])).status_code == 405
-    assert ana.post(reverse("runs")).status_code == 405
 
 
 def test_health_answers_once_the_database_does(client: Client) -> None:
