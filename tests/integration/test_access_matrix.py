@@ -17,14 +17,14 @@ from django.contrib.contenttypes.models import ContentType
 from django.db import transaction
 from django.db.models import Model
 from django.test import Client
-from django.urls import URLResolver, get_resolver, resolve, reverse
+from django.urls import resolve, reverse
 
 from approvals.models import Answer, Claim, Note
 from runs import tokens
 from runs.models import Worker
 from tests.factories import answer, question, start
 from tests.handed_over import rows as handed_over
-from tests.integration.pages import signed_in
+from tests.integration.pages import routes, signed_in
 
 pytestmark = pytest.mark.django_db
 
@@ -335,17 +335,7 @@ def _is_page(site: Site, address: str) -> bool:
 
 def test_every_address_of_the_site_is_in_the_table(site: Site) -> None:
     tested = {resolve(path).route for address in ADDRESSES for path in site.paths(address)}
-    assert set(_routes()) == {route.replace("^", "") for route in tested}
-
-
-def _routes(resolver: Any = None, before: str = "") -> Iterator[str]:
-    """Every pattern of the site, named as a match names it."""
-    for item in (resolver or get_resolver()).url_patterns:
-        route = before + str(item.pattern).removeprefix("^")
-        if isinstance(item, URLResolver):
-            yield from _routes(item, route)
-        else:
-            yield route
+    assert set(routes()) == {route.replace("^", "") for route in tested}
 
 
 def test_what_is_nowhere_is_a_404_to_everybody(site: Site) -> None:

@@ -1,0 +1,151 @@
+"""No page asks the database more than twelve times, however many rows there are and however long a run is."""
+
+from collections.abc import Iterator
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import resolve, reverse
+
+from approvals.models import Answer, Claim, Note
+from runs import services
+from runs.engine import advance
+from runs.models import Event, Run, Step
+from tests.factories import AGENT, answer, approve_all, question, start
+from tests.handed_over import rows as handed_over
+from tests.integration.pages import routes, signed_in
+from tests.world import WORLD
+
+pytestmark = pytest.mark.django_db
+MOST = 12
+# They are not pages, or carry the real engine out to show what it does.
+OTHERS = {"login/", "logout/", "health", "explorer/", "explorer/<slug:stop>/<slug:resume>/"}
+
+
+@pytest.fixture
+def ana(db: None) -> Client:
+    """An administrator, who sees what there is to see."""
+    return signed_in("ana", "Ana Ferreira", "admin")
+
+
+def _addresses(agent: str, many: int) -> dict[str, str]:
+    """Every page, of a site with so many of everything."""
+    for number in range(many):
+        _one_of_each(agent, number)
+    long = _long(agent, many)
+    asked, said = question(long), question(_talk(agent, many))
+    ended = _long(agent, many, asks=False)
+    doubt, stuck = _doubt(agent, many), _stuck(agent)
+    handed, answered = handed_over(), ended.steps.get(tool="charge")
+    Answer.objects.create(step=answered, digest=f"d{many}", nonce=f"n{many}", answer="approve", by="Ana")
+    for number in range(many):
+        Note.objects.create(run=handed, by="Ana", text=f"note {number}")
+    return {
+        "needs you": "/?who=all",
+        "needs you, one kind": "/?who=all&kind=outcome",
+        "news": f"{reverse('needs-you-news')}?who=all&since=2026-01-01T00:00:00Z",
+        "confirmation": reverse("question", args=[asked.pk]),
+        "confirmation, the last look": reverse("question", args=[asked.pk], query={"sure": 1}),
+        "confirmation, as a card": reverse("question-card", args=[asked.pk]),
+        "answered": reverse("question", args=[answered.pk]),
+        "how the run goes on": reverse("question-run", args=[answered.pk]),
+        "unknown outcome": reverse("question", args=[doubt.pk]),
+        "what its lookup said": reverse("question-lookup", args=[doubt.pk]),
+        "stuck undo": reverse("question", args=[stuck.pk]),
+        "handovers": reverse("handovers"),
+        "handovers, resolved": reverse("handovers", query={"kind": "resolved"}),
+        "handover": reverse("handover", args=[handed.pk]),
+        "dashboard": reverse("dashboard"),
+        "runs": reverse("runs"),
+        "runs, searched": reverse("runs", query={"q": "u-1", "state": "waiting", "agent": agent}),
+        "runs, as a file": reverse("runs-export", args=["csv"]),
+        "run": reverse("run", args=[ended.pk]),
+        "run that waits": reverse("run", args=[long.pk]),
+        "tools": reverse("tools", query={"agent": agent}),
+        "plan": reverse("plan"),
+        "settings": reverse("settings"),
+        "conversations": reverse("conversations"),
+        "conversation": reverse("conversation", args=[said.thread_id]),
+        "conversation, its poll": reverse("conversation-pulse", args=[said.thread_id]),
+    }
+
+
+def _one_of_each(agent: str, number: int) -> None:
+    """A confirmation, a handover of each kind; now and then an unknown outcome and a stuck undo."""
+    WORLD.script = {}
+    start(agent, f"read {number}, then charge {number} 1.00", f"u-{number}")
+    if number % 5 == 0:
+        _doubt(agent, 1)
+        _stuck(agent)
+    handed_over(f"T-{number}")
+    for done in ("", "Refunded."):
+        claim = Claim.objects.create(run=handed_over("T-9"), by="Ana Ferreira", done=done)
+        Claim.objects.filter(pk=claim.pk).update(resolved_at=claim.at if done else None)
+
+
+def _long(agent: str, many: int, *, asks: bool = True) -> Run:
+    """A run of about so many reads and writes; each is a few lines of the record."""
+    WORLD.script = {}
+    last = ["mail 1"] if asks else ["read 2"]
+    turn = ", then ".join(["charge 1 1.00", *["read 1"] * (many // 5), *["pay 1"] * (many // 2), *last])
+    return answer(start(agent, turn, "u-long"), "approve")
+
+
+def _talk(agent: str, many: int) -> Run:
+    """The last of so many turns of one conversation."""
+    thread = services.start_thread(AGENT, agent, "u-talks")
+    for number in range(many):
+        run = services.start(AGENT, thread, services.RunRequest(text=f"read {number}, then pay {number}"))
+        advance(run.pk)
+    run = services.start(AGENT, thread, services.RunRequest(text="charge 1 1.00"))
+    advance(run.pk)
+    return run
+
+
+def _doubt(agent: str, many: int) -> Step:
+    """A write of which nobody knows; its lookup said so many times that it cannot say."""
+    WORLD.script = {"tag": ["times out before"], "find": ["cannot say"]}
+    asked = question(approve_all(start(agent, "read 1, then tag 1, then mail 1", "u-doubt")))
+    line = Event.objects.filter(step=asked, kind__contains="look").last()
+    assert line
+    for _ in range(many):
+        Event.objects.create(run=asked.run, step=asked, kind=line.kind, actor=line.actor, data=line.data)
+    return asked
+
+
+def _stuck(agent: str) -> Step:
+    """An undo of which a person is asked."""
+    WORLD.script = {"mail": ["raises"], "refund": ["refuses"] * 4}
+    run = approve_all(start(agent, "charge 1 40.00, then pay 1, then mail 1", "u-stuck"))
+    while not run.steps.filter(state="undo_stuck").exists():
+        Run.objects.filter(pk=run.pk).update(due_at=None)
+        Step.objects.filter(run=run).update(due_at=None)
+        advance(run.pk)
+    return question(run)
+
+
+def _counts(client: Client, addresses: dict[str, str]) -> Iterator[tuple[str, int]]:
+    """How many times each page asks."""
+    for name, address in addresses.items():
+        with CaptureQueriesContext(connection) as counted:
+            response = client.get(address)
+            assert response.status_code == 200, address
+            b"".join(response)
+        yield name, len(counted)
+
+
+def test_no_page_asks_more_often_where_there_is_more(ana: Client, agent: str) -> None:
+    few = dict(_counts(ana, _addresses(agent, 5)))
+    many = dict(_counts(ana, _addresses(agent, 50)))
+    assert many == few
+    assert {name: count for name, count in many.items() if count > MOST} == {}
+
+
+def test_no_page_is_forgotten_here(agent: str) -> None:
+    tested = {
+        resolve(address.partition("?")[0]).route.removeprefix("^")
+        for address in _addresses(agent, 1).values()
+    }
+    pages = {route for route in routes() if not route.startswith(("admin/", "api/"))}
+    assert pages - OTHERS == tested
