@@ -9,7 +9,7 @@ from runs.access import Actor
 from runs.models import Step
 from tests.processes import until
 
-AGENT = Actor("desk", frozenset(), "agent", agent="desk")
+AGENT = Actor("the test", frozenset(), "agent")
 OPERATOR = Actor("the test", frozenset({"operator"}))
 
 

@@ -43,6 +43,13 @@ def mail(shared_console: str) -> Iterator[Step]:
         yield step
 
 
+@pytest.fixture
+def letter(shared_console: str) -> Iterator[Step]:
+    """A long message: its page is long, and its answers stand beside the top of it."""
+    with asked(f'tell the customer of order SU-90317 "{"We are sorry. " * 130}"', agent="returns") as step:
+        yield step
+
+
 def tab_to(page: "Page", wanted: "Locator") -> None:
     """As often as it takes."""
     for _ in range(MANY):
@@ -110,11 +117,12 @@ def test_the_first_stop_skips_the_rail(open_as: OpenAs, shared_console: str) -> 
     ("width", "height"), [(1280, 800), (1280, 400), (320, 200)], ids=["100 %", "low", "400 %"]
 )
 def test_the_focus_is_seen_wherever_it_goes(
-    open_as: OpenAs, shared_console: str, step: Step, width: int, height: int
+    open_as: OpenAs, shared_console: str, letter: Step, width: int, height: int
 ) -> None:
-    page = open_as("olga", viewport={"width": width, "height": height})
+    page = open_as("admin", viewport={"width": width, "height": height})
     hidden, stops = [], 0
-    for address in ("/?who=all", f"/questions/{step.pk}/", f"/runs/{step.run_id}/", "/conversations/"):
+    question, run = f"/questions/{letter.pk}/", f"/runs/{letter.run_id}/"
+    for address in ("/?who=all", question, run, "/conversations/"):
         page.goto(shared_console + address)
         for _ in range(MANY):
             page.keyboard.press("Tab")
