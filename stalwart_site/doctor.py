@@ -247,7 +247,7 @@ def _told(process: roster.Process) -> str:
 
 
 def _queue(now: datetime, alone: bool) -> Iterator[Finding]:
-    waiting, oldest = queue.waiting(), queue.oldest()
+    waiting, oldest = queue.waiting_since()
     age = now - oldest if oldest else timedelta()
     text = f"{waiting} nudge(s) wait, the oldest for {_ago(age)}" if oldest else "no nudge waits"
     is_old = age > SLOW and not alone

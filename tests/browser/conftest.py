@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 from django.core.management import call_command
+from django.db import connection
 
 from examples.services.process import Services
 from runs.demo import PASSWORD, make_logins
 from tests.early import HOME
-from tests.processes import Processes
+from tests.processes import Processes, until
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page
@@ -62,7 +63,16 @@ def house(
         started = Processes(services.url, HOME)
         yield started
         started.end_all()
+        until(_nobody_else, "the last of their sessions to be gone")
         call_command("flush", interactive=False, verbosity=0)
+
+
+def _nobody_else() -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+        return cursor.fetchone() == (0,)
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ import pytest
 from tests.browser.accessible import violations_in_every_look
 from tests.browser.conftest import sign_in_at
 from tests.processes import Processes
-from tests.screenshots import PAGES, open_page
+from tests.screenshots import PAGES, add_webhook, open_page
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -28,13 +28,14 @@ MOST_BYTES = 120_000  # of a first page, and all that it loads
 
 
 @pytest.fixture(scope="module")
-def practice(house: Processes) -> str:
+def practice(house: Processes, browser: "Browser") -> str:
     """The address of a console with the practice queue in it. The tests only look."""
     url = house.web()
     house.worker(STALWART_WORKERS="2", STALWART_LOOK_AGAIN_SECONDS="3600")
     house.sweep()
     filling = house.start("practice")
     assert filling.process.wait(120) == 0, filling.said()
+    add_webhook(browser, url)
     return url
 
 

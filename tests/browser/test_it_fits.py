@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 from playwright.sync_api import expect
 
+from approvals.models import Delivery, Webhook
 from runs.models import LedgerEntry, Message, Run, Step, Thread
 from runs.parking import CANNOT_UNDO, LATER_CANNOT_UNDO
 from tests.browser.accessible import violations_in_every_look
@@ -143,3 +144,15 @@ def test_at_four_hundred_percent_a_question_is_read_and_answered(
     page.get_by_role("button", name="Skip this step").click()
     expect(page.get_by_role("heading", name="Recorded")).to_be_in_viewport()
     assert answers(letter) == [("skip", "Ana Ferreira")]
+
+
+def test_the_pages_of_webhooks_do_not_scroll_sideways(open_as: OpenAs, shared_console: str) -> None:
+    hook = Webhook.objects.create(url=f"https://hooks.example.com/{'stalwart' * 20}", kinds=["run.ended"])
+    error = "ConnectError: " + "a" * 200
+    Delivery.objects.create(message=f"msg_{'0' * 32}", kind="run.ended", body="{}", webhook=hook, error=error)
+    page = open_as("olga")
+    for address in ("/settings/webhooks/", f"/settings/webhooks/{hook.pk}/"):
+        page.goto(shared_console + address)
+        for width in (1280, 900, 768, 390, 320):
+            page.set_viewport_size({"width": width, "height": 800})
+            assert page.evaluate("document.documentElement.scrollWidth") <= width, (address, width)

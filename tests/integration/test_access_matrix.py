@@ -19,9 +19,9 @@ from django.db.models import Model
 from django.test import Client
 from django.urls import resolve, reverse
 
-from approvals.models import Answer, Claim, Note
+from approvals.models import Answer, Bulk, Claim, Delivery, MailChoice, Note, Webhook
 from runs import tokens
-from runs.models import Worker
+from runs.models import Worker, WorkerOrder
 from tests.factories import answer, question, start
 from tests.handed_over import rows as handed_over
 from tests.integration.pages import routes, signed_in
@@ -44,6 +44,9 @@ GET   /questions/{question}/card/             302 403 200 200 200 200  302 302 3
 GET   /questions/{question}/lookup/           302 403 200 200 200 200  302 302 302
 POST  /questions/{question}/lookup/           302 403 422 422 403 422  302 302 302
 GET   /questions/{question}/run/              302 403 200 200 200 200  302 302 302
+GET   /questions/together/                    302 403 302 302 302 302  302 302 302
+POST  /questions/together/                    302 403 302 302 302 302  302 302 302
+GET   /questions/together/12345678/           302 403 200 200 200 200  302 302 302
 GET   /handovers/                             302 403 200 200 200 200  302 302 302
 GET   /handovers/{handed}/                    302 403 200 200 200 200  302 302 302
 POST  /handovers/{handed}/                    302 403 302 302 302 302  302 302 302
@@ -57,6 +60,13 @@ GET   /tools/plan/                            302 403 200 200 200 200  302 302 3
 POST  /tools/plan/                            302 403 200 200 200 200  302 302 302
 GET   /settings/                              302 403 200 200 200 200  302 302 302
 POST  /settings/                              302 403 302 302 302 302  302 302 302
+GET   /settings/webhooks/                     302 403 403 403 200 200  302 302 302
+POST  /settings/webhooks/                     302 403 403 403 201 201  302 302 302
+GET   /settings/webhooks/{webhook}/           302 403 403 403 200 200  302 302 302
+POST  /settings/webhooks/{webhook}/           302 403 403 403 302 302  302 302 302
+GET   /workers/                               302 403 403 403 200 200  302 302 302
+POST  /workers/                               302 403 403 403 302 302  302 302 302
+GET   /workers/now/                           302 403 403 403 200 200  302 302 302
 GET   /conversations/                         302 403 200 200 200 200  302 302 302
 POST  /conversations/                         302 403 302 302 302 302  302 302 302
 GET   /conversations/{thread}/                302 403 200 200 200 200  302 302 302
@@ -138,6 +148,10 @@ POST  /api/v1/questions/{question}/answer     401 401 401 401 401 401  403 200 4
 POST  /api/v1/plan                            401 401 401 401 401 401  200 200 200
 GET   /api/v1/tools                           401 401 401 401 401 401  200 200 200
 GET   /api/v1/agents                          401 401 401 401 401 401  200 200 200
+GET   /api/v1/workers                         401 401 401 401 401 401  403 403 200
+POST  /api/v1/workers/{worker}/pause          401 401 401 401 401 401  403 403 202
+POST  /api/v1/workers/{worker}/resume         401 401 401 401 401 401  403 403 202
+POST  /api/v1/workers/{worker}/drain          401 401 401 401 401 401  403 403 202
 GET   /api/v1/schema                          200 200 200 200 200 200  200 200 200
 *     /api/v1/schema                          405 405 405 405 405 405  405 405 405
 GET   /api/v1/docs                            200 200 200 200 200 200  200 200 200
@@ -147,9 +161,13 @@ GET   /api/v1/docs                            200 200 200 200 200 200  200 200 2
 # What is posted; elsewhere an empty form, or an empty object.
 SENT = {
     "/questions/{question}/": "answer=skip&reason=no&digest={digest}&nonce=12345678",
+    "/questions/together/": "do=approve&nonce=1234567890123456&pick={question}:{digest}",
     "/handovers/{handed}/": "do=claim",
     "/tools/plan/": "agent=tester&text=read 1",
     "/settings/": "zone=Europe/Lisbon",
+    "/settings/webhooks/": "url=https://hooks.example.com/new&kinds=run.ended",
+    "/settings/webhooks/{webhook}/": "do=disable",
+    "/workers/": "do=pause&worker={worker}&reason=a deploy",
     "/conversations/": "agent=tester&user=u-9",
     "/conversations/{thread}/": "text=read 1",
     "/api/v1/threads": '{"agent": "tester", "user": "u-9"}',
@@ -241,17 +259,24 @@ def site(agent: str) -> Site:
     past = handed_over("T-1")
     Claim.objects.create(run=past, by="Ana")
     Note.objects.create(run=past, text="Called back.", by="Ana")
-    Worker.objects.create(name="elsewhere:1")
+    worker = Worker.objects.create(name="elsewhere:1")
+    WorkerOrder.objects.create(worker=worker.name, what="pause", by="Olga")
+    Bulk.objects.create(nonce="12345678", rows=[], by="Ana")
+    webhook = Webhook.objects.create(url="https://hooks.example.com/", kinds=["run.ended"])
+    Delivery.objects.create(message="msg_1", kind="run.ended", body="{}", webhook=webhook)
     known = {AccessAttempt: {"failures_since_start": 1}}
     for table in (AccessAttempt, AccessLog, AccessFailureLog):
         table.objects.create(username="ana", ip_address="127.0.0.1", **known.get(table, {}))
     callers = _callers()
+    MailChoice.objects.create(user=User.objects.get(username="admin"))
     names = {
         "run": run.pk,
         "thread": run.thread_id,
         "question": asked.pk,
         "digest": asked.digest,
         "handed": handed.pk,
+        "worker": worker.pk,
+        "webhook": webhook.pk,
         "user": User.objects.get(username="support").pk,
         "content_type": ContentType.objects.get_for_model(User).pk,
     }

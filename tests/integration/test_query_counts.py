@@ -1,17 +1,21 @@
 """No page asks the database more than twelve times, however many rows there are and however long a run is."""
 
 from collections.abc import Iterator
+from datetime import timedelta
+from uuid import uuid4
 
 import pytest
+from django.contrib.auth.models import User
 from django.db import connection
+from django.db.models.functions import Now
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import resolve, reverse
 
-from approvals.models import Answer, Claim, Note
+from approvals.models import Answer, Bulk, Claim, Delivery, Note, Webhook
 from runs import services
 from runs.engine import advance
-from runs.models import Event, Run, Step
+from runs.models import Event, Run, Step, Worker
 from tests.factories import AGENT, answer, approve_all, question, start
 from tests.handed_over import rows as handed_over
 from tests.integration.pages import routes, signed_in
@@ -20,7 +24,14 @@ from tests.world import WORLD
 pytestmark = pytest.mark.django_db
 MOST = 12
 # They are not pages, or carry the real engine out to show what it does.
-OTHERS = {"login/", "logout/", "health", "explorer/", "explorer/<slug:stop>/<slug:resume>/"}
+OTHERS = {
+    "questions/together/",
+    "login/",
+    "logout/",
+    "health",
+    "explorer/",
+    "explorer/<slug:stop>/<slug:resume>/",
+}
 
 
 @pytest.fixture
@@ -41,6 +52,16 @@ def _addresses(agent: str, many: int) -> dict[str, str]:
     Answer.objects.create(step=answered, digest=f"d{many}", nonce=f"n{many}", answer="approve", by="Ana")
     for number in range(many):
         Note.objects.create(run=handed, by="Ana", text=f"note {number}")
+    webhook = Webhook.objects.create(url=f"https://hooks.example.com/{many}", kinds=["run.ended"])
+    Delivery.objects.bulk_create(
+        Delivery(message=f"msg_{number}", kind="run.ended", body="{}", webhook=webhook)
+        for number in range(many)
+    )
+    picked = [
+        {"step": step.pk, "digest": step.digest}
+        for step in Step.objects.asking().filter(asks="confirm")[:many]
+    ]
+    Bulk.objects.create(nonce=f"nonce-{many}", rows=picked, by="Ana", user=User.objects.get())
     return {
         "needs you": "/?who=all",
         "needs you, one kind": "/?who=all&kind=outcome",
@@ -53,6 +74,7 @@ def _addresses(agent: str, many: int) -> dict[str, str]:
         "unknown outcome": reverse("question", args=[doubt.pk]),
         "what its lookup said": reverse("question-lookup", args=[doubt.pk]),
         "stuck undo": reverse("question", args=[stuck.pk]),
+        "answered together": reverse("came-of-it", args=[f"nonce-{many}"]),
         "handovers": reverse("handovers"),
         "handovers, resolved": reverse("handovers", query={"kind": "resolved"}),
         "handover": reverse("handover", args=[handed.pk]),
@@ -65,6 +87,10 @@ def _addresses(agent: str, many: int) -> dict[str, str]:
         "tools": reverse("tools", query={"agent": agent}),
         "plan": reverse("plan"),
         "settings": reverse("settings"),
+        "webhooks": reverse("webhooks"),
+        "webhook": reverse("webhook", args=[webhook.pk]),
+        "workers": reverse("workers"),
+        "workers, their poll": reverse("workers-now"),
         "conversations": reverse("conversations"),
         "conversation": reverse("conversation", args=[said.thread_id]),
         "conversation, its poll": reverse("conversation-pulse", args=[said.thread_id]),
@@ -75,10 +101,16 @@ def _one_of_each(agent: str, number: int) -> None:
     """A confirmation, a handover of each kind; now and then an unknown outcome and a stuck undo."""
     WORLD.script = {}
     start(agent, f"read {number}, then charge {number} 1.00", f"u-{number}")
+    held = start(agent, f"read {number}, then pay {number}", f"h-{number}")
+    Run.objects.filter(pk=held.pk).update(
+        state="running", lease_owner=f"elsewhere:{number}", lease_expires_at=Now() + timedelta(1)
+    )
     if number % 5 == 0:
         _doubt(agent, 1)
         _stuck(agent)
     handed_over(f"T-{number}")
+    Webhook.objects.create(url=f"https://hooks.example.com/{uuid4()}", kinds=["run.ended"])
+    Worker.objects.create(name=f"elsewhere:{number}:{uuid4()}")
     for done in ("", "Refunded."):
         claim = Claim.objects.create(run=handed_over("T-9"), by="Ana Ferreira", done=done)
         Claim.objects.filter(pk=claim.pk).update(resolved_at=claim.at if done else None)
@@ -142,7 +174,7 @@ def test_no_page_asks_more_often_where_there_is_more(ana: Client, agent: str) ->
     assert {name: count for name, count in many.items() if count > MOST} == {}
 
 
-def test_no_page_is_forgotten_here(agent: str) -> None:
+def test_no_page_is_forgotten_here(ana: Client, agent: str) -> None:
     tested = {
         resolve(address.partition("?")[0]).route.removeprefix("^")
         for address in _addresses(agent, 1).values()
