@@ -133,7 +133,7 @@ def _of_the_console() -> dict[str, str]:
         return Run.objects.filter(state=state).latest("pk")
 
     done, undone, handed = run("succeeded"), run("rolled_back"), run("handed_over")
-    answered = Step.objects.filter(run=done).earliest("number").pk
+    answered = Step.objects.filter(asked__gt=0, state="performed").latest("pk").pk
     old = Run.objects.order_by("pk")[Run.objects.count() // 2]
     return {
         "needs you": "/",

@@ -72,7 +72,7 @@ def _nobody_else() -> bool:
         cursor.execute(
             "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
         )
-        return cursor.fetchone() == (0,)
+        return bool(cursor.fetchone() == (0,))
 
 
 @pytest.fixture(scope="module")

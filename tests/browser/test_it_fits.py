@@ -50,6 +50,7 @@ def question(shared_console: str) -> str:
         warnings=[CANNOT_UNDO, LATER_CANNOT_UNDO],
         digest="d" * 64,
         asked_at=run.created_at,
+        waits=True,
         **common,
     )
     Step.objects.create(number=3, tool="provision_account", args=order, **common)

@@ -19,10 +19,11 @@ from django.db.models import Model
 from django.test import Client
 from django.urls import resolve, reverse
 
-from approvals.models import Answer, Bulk, Claim, Delivery, MailChoice, Note, Webhook
+from approvals import handovers
+from approvals.models import Answer, Bulk, Delivery, MailChoice, Note, Webhook
 from runs import tokens
 from runs.models import Worker, WorkerOrder
-from tests.factories import answer, question, start
+from tests.factories import PERSON, answer, question, start
 from tests.handed_over import rows as handed_over
 from tests.integration.pages import routes, signed_in
 
@@ -257,7 +258,7 @@ def site(agent: str) -> Site:
     asked, handed = question(run), handed_over()
     Answer.objects.create(step=asked, digest="d", nonce="n", answer="approve", by="Ana")
     past = handed_over("T-1")
-    Claim.objects.create(run=past, by="Ana")
+    handovers.claim(PERSON, past)
     Note.objects.create(run=past, text="Called back.", by="Ana")
     worker = Worker.objects.create(name="elsewhere:1")
     WorkerOrder.objects.create(worker=worker.name, what="pause", by="Olga")

@@ -101,7 +101,12 @@ def test_what_was_undone_and_what_nobody_knows_is_said_with_the_key_and_the_ques
     words_of_it = "Did issue_refund take effect? The call was sent and no answer came back."
     entry = bench.steps.get(tool="start_return").entry
     Step.objects.filter(pk=doubt.pk).update(
-        state="unknown", asks="outcome", question=words_of_it, entry=entry, asked_at=bench.ended_at
+        state="unknown",
+        asks="outcome",
+        question=words_of_it,
+        entry=entry,
+        asked_at=bench.ended_at,
+        waits=True,
     )
     _add(bench, 5, "message_customer", state="performed", args={"order": "SU-90317", "text": "Sorry."})
     page = words(ana.get(address(bench)))

@@ -12,11 +12,12 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import resolve, reverse
 
-from approvals.models import Answer, Bulk, Claim, Delivery, Note, Webhook
+from approvals import handovers
+from approvals.models import Answer, Bulk, Delivery, Note, Webhook
 from runs import services
 from runs.engine import advance
 from runs.models import Event, Run, Step, Worker
-from tests.factories import AGENT, answer, approve_all, question, start
+from tests.factories import AGENT, PERSON, answer, approve_all, question, start
 from tests.handed_over import rows as handed_over
 from tests.integration.pages import routes, signed_in
 from tests.world import WORLD
@@ -112,8 +113,10 @@ def _one_of_each(agent: str, number: int) -> None:
     Webhook.objects.create(url=f"https://hooks.example.com/{uuid4()}", kinds=["run.ended"])
     Worker.objects.create(name=f"elsewhere:{number}:{uuid4()}")
     for done in ("", "Refunded."):
-        claim = Claim.objects.create(run=handed_over("T-9"), by="Ana Ferreira", done=done)
-        Claim.objects.filter(pk=claim.pk).update(resolved_at=claim.at if done else None)
+        run = handed_over("T-9")
+        handovers.claim(PERSON, run)
+        if done:
+            handovers.resolve(PERSON, run, done)
 
 
 def _long(agent: str, many: int, *, asks: bool = True) -> Run:
