@@ -15,9 +15,10 @@ from django.urls import resolve, reverse
 from approvals import handovers
 from approvals.models import Answer, Bulk, Delivery, Note, Webhook
 from runs import services
+from runs.access import person
 from runs.engine import advance
 from runs.models import Event, Run, Step, Worker
-from tests.factories import AGENT, PERSON, answer, approve_all, question, start
+from tests.factories import AGENT, answer, approve_all, question, start
 from tests.handed_over import rows as handed_over
 from tests.integration.pages import routes, signed_in
 from tests.world import WORLD
@@ -112,11 +113,12 @@ def _one_of_each(agent: str, number: int) -> None:
     handed_over(f"T-{number}")
     Webhook.objects.create(url=f"https://hooks.example.com/{uuid4()}", kinds=["run.ended"])
     Worker.objects.create(name=f"elsewhere:{number}:{uuid4()}")
+    ana = person(User.objects.get())
     for done in ("", "Refunded."):
         run = handed_over("T-9")
-        handovers.claim(PERSON, run)
+        handovers.claim(ana, run)
         if done:
-            handovers.resolve(PERSON, run, done)
+            handovers.resolve(ana, run, done)
 
 
 def _long(agent: str, many: int, *, asks: bool = True) -> Run:
