@@ -3,8 +3,10 @@
     python -m bench.pages [--runs 100000] [--requests 60] [--admin]
 
 Each page is asked for in this process, through every middleware, by somebody who sees everything; the floor is the same
-for a page that does nothing but ask the database for the number one. `--admin` asks for the lists and searches of
-Django admin instead. docs/benchmarks.md says how to read the table. Not a test: nothing fails for being slow.
+for a page that does nothing but ask the database for the number one. CPU is what one request takes of this process and
+of its session of the database: where others use the machine, it is the steadier figure. `--admin` asks for the lists
+and searches of Django admin instead. docs/benchmarks.md says how to read the table. Not a test: nothing fails for being
+slow.
 """
 
 import argparse
@@ -21,6 +23,7 @@ from typing import Any
 import django
 
 from bench.server import Server, serve
+from bench.stopwatch import Cost, Stopwatch
 
 HERE = Path(__file__).resolve().parent
 AGENTS = ("pages.yaml", "pages_kept.yaml", "../examples/resolver/agent.yaml")  # the last one for the explorer
@@ -40,7 +43,7 @@ def main() -> None:
         fill(options.runs)
         print(*_head(server, Run.objects.count(), time.monotonic() - began), sep="\n")
         for name, address in {"floor: /health": "/health", **_addresses(admin=options.admin)}.items():
-            print(_line(name, *_measured(address, options.requests)), flush=True)
+            print(_line(name, *_measured(server, address, options.requests)), flush=True)
         print(
             f"The target: p95 under {TARGETS[options.admin]} ms"
             + ("." if options.admin else f", {MOST} queries.")
@@ -87,16 +90,16 @@ def _head(server: Server, runs: int, seconds: float) -> Iterator[str]:
         f"{os.cpu_count()} cores (load {os.getloadavg()[0]:.1f}), Python {platform.python_version()}, PostgreSQL "
         f"{facts['server_version']}; {runs:,} runs, made in {seconds:.0f} s"
     )
-    yield f"{'':44}{'p50':>8}{'p95':>8}{'queries':>9}   milliseconds"
+    yield f"{'milliseconds':40}{'p50':>8}{'p95':>8}   CPU: here{'server':>8}{'queries':>9}"
 
 
-def _line(name: str, times: list[float], queries: int) -> str:
+def _line(name: str, times: list[float], cost: Cost, queries: int) -> str:
     middle, slow = statistics.median(times), statistics.quantiles(times, n=20)[-1]
-    return f"{name:44}{middle:8.1f}{slow:8.1f}{queries:9}"
+    return f"{name:40}{middle:8.1f}{slow:8.1f}{cost.client:12.1f}{cost.server:8.1f}{queries:9}"
 
 
-def _measured(address: str, requests: int) -> tuple[list[float], int]:
-    """The milliseconds of each request, and how often one asks the database."""
+def _measured(server: Server, address: str, requests: int) -> tuple[list[float], Cost, int]:
+    """The milliseconds of each request, what one costs, and how often one asks the database."""
     from django.contrib.auth.models import User
     from django.db import connection
     from django.test import Client
@@ -104,18 +107,24 @@ def _measured(address: str, requests: int) -> tuple[list[float], int]:
 
     client = Client(headers={"host": "localhost"})
     client.force_login(User.objects.get(username="admin"), "django.contrib.auth.backends.ModelBackend")
-    times = []
-    for _ in range(WARM_UP + requests):
-        began = time.perf_counter()
-        response: Any = client.get(address)
-        for part in response:
-            assert part is not None
-            break  # an export is measured by when it begins
-        times.append((time.perf_counter() - began) * 1000)
-        assert response.status_code in (200, 204), (address, response.status_code)
+    for _ in range(WARM_UP):
+        _time(client, address)
+    watch = Stopwatch(server)
+    with watch.running():
+        times = [_time(client, address) for _ in range(requests)]
     with CaptureQueriesContext(connection) as counted:
-        next(iter(client.get(address)), None)
-    return times[WARM_UP:], len(counted)
+        _time(client, address)
+    return times, watch.per(requests), len(counted)
+
+
+def _time(client: Any, address: str) -> float:
+    """The milliseconds of one request; of an export, until it begins."""
+    began = time.perf_counter()
+    response = client.get(address)
+    next(iter(response), None)
+    taken = (time.perf_counter() - began) * 1000
+    assert response.status_code in (200, 204), (address, response.status_code)
+    return taken
 
 
 def _addresses(*, admin: bool) -> dict[str, str]:

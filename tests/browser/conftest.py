@@ -7,6 +7,7 @@ open_as          a page of a fresh profile in which somebody is signed in there;
 
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
@@ -22,8 +23,31 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page
     from pytest_django import DjangoDbBlocker
 
+HOST = "127.0.0.1"
 SignIn = Callable[["Page", str], None]
 OpenAs = Callable[..., "Page"]
+
+
+@pytest.fixture(scope="session")
+def hosts(browser: "Browser") -> set[str]:
+    """Every host that any page of the session asked for something."""
+    asked: set[str] = set()
+    browser.on("context", lambda context: context.on("request", lambda sent: _add_host(asked, sent.url)))
+    return asked
+
+
+def _add_host(asked: set[str], url: str) -> None:
+    parts = urlsplit(url)
+    if parts.hostname or parts.scheme not in ("data", "blob", "about"):
+        asked.add(parts.hostname or url)
+
+
+@pytest.fixture(autouse=True)
+def _nobody_else_is_asked(hosts: set[str]) -> Iterator[None]:
+    """Whatever a test does: no page asks another host for anything."""
+    hosts.clear()
+    yield
+    assert hosts == {HOST}
 
 
 @pytest.fixture

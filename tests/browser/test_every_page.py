@@ -6,9 +6,12 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import pytest
+from django.urls import resolve
 
 from tests.browser.accessible import violations_in_every_look
 from tests.browser.conftest import sign_in_at
+from tests.browser.widths import too_wide
+from tests.integration.pages import routes
 from tests.processes import Processes
 from tests.screenshots import PAGES, add_webhook, open_page
 
@@ -23,7 +26,20 @@ OF_OTHERS = {
     "admin: a person": "/admin/auth/user/1/change/",
     "the API's document": "/api/v1/docs",
 }
-WIDTHS = (1280, 900, 768, 390, 320)  # 320 is 1280 at 400 %
+NO_PAGE_TO_OPEN = {
+    "news/": "a part of a page",
+    "questions/<int:step_id>/card/": "a part of a page",
+    "questions/<int:step_id>/lookup/": "a part of a page",
+    "questions/<int:step_id>/run/": "a part of a page",
+    "conversations/<uuid:thread_id>/pulse/": "a part of a page",
+    "workers/now/": "a part of a page",
+    "questions/together/<str:nonce>/": "there once something was answered: test_bulk.py",
+    "explorer/": "leads to its first case",
+    r"runs/export\.(?P<kind>csv|json)$": "a file",
+    "login/": "tested below",
+    "logout/": "leads to the login",
+    "health": "a word",
+}
 MOST_BYTES = 120_000  # of a first page, and all that it loads
 
 
@@ -99,6 +115,17 @@ def test_it_comes_from_one_host_under_a_strict_policy(
     assert [line for line in visit.said if "status of 404" not in line or not is_nowhere] == []
 
 
+def test_every_page_of_the_console_is_among_these(visitor: "Page", practice: str) -> None:
+    opened = {_route(visitor, practice, where) for where in PAGES.values()}
+    pages = {route for route in routes() if not route.startswith(("admin/", "api/"))}
+    assert pages - opened == set(NO_PAGE_TO_OPEN)
+
+
+def _route(page: "Page", practice: str, where: Any) -> str:
+    open_page(page, practice, where)
+    return resolve(urlsplit(page.url).path).route.removeprefix("^")
+
+
 @pytest.mark.parametrize("name", PAGES)
 def test_it_is_accessible_light_and_dark_and_fits_every_width(
     inspector: "Page", practice: str, name: str
@@ -106,13 +133,7 @@ def test_it_is_accessible_light_and_dark_and_fits_every_width(
     assert open_page(inspector, practice, PAGES[name]), "the practice queue has no such row"
     inspector.evaluate("document.querySelectorAll('details').forEach((fold) => { fold.open = true; })")
     assert violations_in_every_look(inspector) == []
-    _fits(inspector)
-
-
-def _fits(page: "Page") -> None:
-    for width in WIDTHS:
-        page.set_viewport_size({"width": width, "height": 800})
-        assert page.evaluate("document.documentElement.scrollWidth") <= width, width
+    assert too_wide(inspector) == []
 
 
 def test_the_login_is_accessible_and_so_is_what_it_says_of_a_wrong_password(
@@ -126,11 +147,11 @@ def test_the_login_is_accessible_and_so_is_what_it_says_of_a_wrong_password(
     page.get_by_role("button", name="Sign in").click()
     page.locator("#error").wait_for()
     assert violations_in_every_look(page) == []
-    _fits(page)
+    assert too_wide(page) == []
     page.context.close()
 
 
-def test_a_first_page_is_light(browser: "Browser", practice: str) -> None:
+def test_a_first_page_is_light(browser: "Browser", practice: str, figures: list[str]) -> None:
     """The login and the home page, with nothing in the cache; what goes over the wire, headers and all."""
     context = browser.new_context()
     page = context.new_page()
@@ -143,4 +164,7 @@ def test_a_first_page_is_light(browser: "Browser", practice: str) -> None:
     page.wait_for_load_state("networkidle")
     context.close()
     assert len(loaded) > 10
+    figures.append(
+        f"a first page, login and all: {sum(loaded) / 1000:.0f} KB over the wire, {len(loaded)} requests"
+    )
     assert sum(loaded) < MOST_BYTES

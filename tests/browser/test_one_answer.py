@@ -188,7 +188,7 @@ def test_pressing_again_after_a_lost_reply_is_the_same_answer(
     assert answers(step) == [("approve", "Ana Ferreira")]
 
 
-def test_a_slow_server_is_waited_for_once_and_then_nobody_knows(
+def test_a_slow_server_is_waited_for_once_by_a_button_that_says_so_and_then_nobody_knows(
     open_as: OpenAs, step: Step, address: str
 ) -> None:
     page = open_as("ana")
@@ -197,11 +197,16 @@ def test_a_slow_server_is_waited_for_once_and_then_nobody_knows(
     page.evaluate("htmx.config.timeout = 1500")
     held: list[Route] = []
     page.route("**/questions/**", lambda route: held.append(route) if _posts(route) else route.continue_())
-    page.get_by_role("button", name="Approve").click()
+    approve = page.get_by_role("button", name="Approve")
+    approve.click()
     for button in page.locator(".panel form button.choice").all():
         expect(button).to_be_disabled()
+    expect(approve).to_have_accessible_name(re.compile("Sending…"))
+    expect(page.locator("#announce")).to_have_text("Sending…")
     expect(page.locator("#banner")).to_contain_text("We don't know whether your answer was recorded.")
-    expect(page.get_by_role("button", name="Approve")).to_be_enabled()
+    expect(approve).to_be_enabled()
+    expect(approve).not_to_have_accessible_name(re.compile("Sending…"))
+    expect(page.locator("#announce")).to_be_empty()
     assert len(held) == 1
     page.unroute_all(behavior="ignoreErrors")
     page.get_by_role("link", name="Check").click()
