@@ -64,9 +64,8 @@ def fill(count: int) -> None:
     waiting = [_carried_out(who, agent, calls, approves="lost" in calls) for agent, calls in WAITING]
     copies = count // len(ENDED)
     with connection.cursor() as cursor:
-        cursor.execute(
-            "SET session_replication_role = replica"
-        )  # the rows that they refer to are made with them
+        # The rows that they refer to are made with them.
+        cursor.execute("SET session_replication_role = replica")
         _multiply(cursor, ended, 1, copies)
         _multiply(cursor, waiting, copies - OPEN + 1, copies)
         cursor.execute("SET session_replication_role = DEFAULT")

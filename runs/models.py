@@ -138,9 +138,8 @@ class Run(models.Model):
     late = models.BooleanField(default=False)  # a late outcome waits to be read
     handover_reason = models.CharField(max_length=50, blank=True)
     handover_at = models.DateTimeField(null=True, blank=True)
-    taken = models.BooleanField(
-        default=False
-    )  # somebody has its handover, or resolved it: the people's side says
+    # Somebody has its handover, or resolved it: the people's side says.
+    taken = models.BooleanField(default=False)
     created_at = models.DateTimeField(db_default=Now())
     ended_at = models.DateTimeField(null=True, blank=True)
 
