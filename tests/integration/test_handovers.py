@@ -274,6 +274,21 @@ def test_a_double_click_at_once_is_one_claim(ana: Client, bench: Run) -> None:
     assert {claim.pk for claim in said} == {Claim.objects.get().pk}
 
 
+@pytest.mark.django_db(transaction=True)
+def test_however_claims_and_releases_meet_the_open_ones_are_those_that_nobody_has(
+    ana: Client, tom: Client, olga: Client, bench: Run
+) -> None:
+    for _ in range(8):
+        _at_once(
+            _claim(bench, actor("ana")),
+            lambda: handovers.release(actor("olga"), bench),
+            _claim(bench, actor("tom")),
+        )
+        is_held = Claim.objects.filter(run=bench, released_at=None).exists()
+        assert handovers.of_state("open").exists() is not is_held
+        assert handovers.of_state("claimed").exists() is is_held
+
+
 def _claim(run: Run, who: Actor) -> Callable[[], Claim]:
     return lambda: handovers.claim(who, run)
 
