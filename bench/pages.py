@@ -105,7 +105,7 @@ def _measured(server: Server, address: str, requests: int) -> tuple[list[float],
     from django.test import Client
     from django.test.utils import CaptureQueriesContext
 
-    client = Client(headers={"host": "localhost"})
+    client = Client(headers={"host": "localhost", "accept-encoding": "gzip"})
     client.force_login(User.objects.get(username="admin"), "django.contrib.auth.backends.ModelBackend")
     for _ in range(WARM_UP):
         _time(client, address)
