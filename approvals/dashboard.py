@@ -110,7 +110,7 @@ def _table(since: datetime, days: Iterable[date]) -> Iterable[Day]:
         .order_by()
         .annotate(day=TruncDate("created_at"))
         .values_list("day", "state")
-        .annotate(Count("pk"))
+        .annotate(count=Count("*"))  # not of the ids: then the index alone answers
     )
     counts: dict[date, dict[str, int]] = {}
     for day, state, count in rows:
@@ -155,7 +155,8 @@ def _ended(table: tuple[Day, ...]) -> Figure:
 def _answered(since: datetime) -> Figure:
     """Half of the answers took no longer than the median, nine in ten no longer than the ninth tenth."""
     sql = """
-        SELECT count(*), percentile_cont(ARRAY[0.5, 0.9]) WITHIN GROUP (ORDER BY extract(epoch FROM at - asked_at))
+        SELECT count(*), percentile_cont(ARRAY[0.5, 0.9]) WITHIN GROUP (
+                   ORDER BY extract(epoch FROM at - asked_at)::float8)
           FROM approvals_answer WHERE at >= %s AND asked_at IS NOT NULL
     """
     with connection.cursor() as cursor:

@@ -40,7 +40,7 @@ class AllHandovers(Endpoint):
     def get(self, request: Request) -> Response:
         """List handovers, the open ones first."""
         query = read_query(HandoversQuery, request)
-        rows = handovers.of_state(query.state) if query.state else handovers.handed_over()
+        rows = handovers.ranked(query.state)
         if agent := actor_of(request).agent:
             rows = rows.filter(thread__agent=agent)
         found = list(_after(rows, query.cursor).order_by("rank", "pk")[: query.limit + 1])

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from django.db import IntegrityError, transaction
-from django.db.models import Case, Count, Exists, IntegerField, Min, OuterRef, QuerySet, Value, When
+from django.db.models import Case, Count, Exists, IntegerField, Min, OuterRef, Q, QuerySet, Value, When
 from django.db.models.functions import Now
 
 from approvals.models import Claim, Note
@@ -82,17 +82,24 @@ def _claim_of(run: Run) -> Claim | None:
 
 CLAIMS = Claim.objects.filter(run=OuterRef("pk"), released_at=None)
 IS = {
-    "open": ~Exists(CLAIMS),
+    "open": Q(taken=False),
     "claimed": Exists(CLAIMS.filter(resolved_at=None)),
     "resolved": Exists(CLAIMS.filter(resolved_at__isnull=False)),
 }
 
 
 def handed_over() -> "QuerySet[Any, Any]":
-    """Every run with a ticket. `rank` is its state's place in STATES: the open ones first."""
+    """Every run with a ticket."""
+    return Run.objects.filter(handover_at__isnull=False).select_related("thread")
+
+
+def ranked(state: State | None = None) -> "QuerySet[Any, Any]":
+    """All of them, or those of a state; `rank` is the place of its state in STATES: the open ones first."""
     ranks = [When(IS[state], then=Value(rank)) for rank, state in enumerate(STATES)]
     rank = Case(*ranks, output_field=IntegerField())
-    return Run.objects.filter(handover_at__isnull=False).annotate(rank=rank).select_related("thread")
+    rows: Any = of_state(state) if state else handed_over()
+    found: QuerySet[Any, Any] = rows.annotate(rank=rank)
+    return found
 
 
 def of_state(state: State) -> "QuerySet[Any, Any]":
@@ -130,6 +137,7 @@ def claim(actor: Actor, run: Run) -> Claim:
     try:
         with transaction.atomic():
             made = Claim.objects.create(run=run, by=actor.name, user_id=actor.user_id)
+            _take(run, True)
             _record(run, "handover.claimed", actor)
             return made
     except IntegrityError:
@@ -147,7 +155,9 @@ def release(actor: Actor, run: Run) -> None:
     Raises NotAllowed, NotFound, NotClaimed, AlreadyClaimed, AlreadyResolved.
     """
     held = _held(actor, run, others=may_operate(actor))
-    _settle(held, "handover.released", actor, {}, released_at=Now(), released_by=actor.name)
+    with transaction.atomic():
+        _settle(held, "handover.released", actor, {}, released_at=Now(), released_by=actor.name)
+        _take(run, False)
 
 
 def resolve(actor: Actor, run: Run, done: str) -> Claim:
@@ -201,6 +211,11 @@ def _settle(held: Claim, kind: str, actor: Actor, data: dict[str, str], **fields
             now = _claim_of(held.run)
             raise _whose(now) if now else NotClaimed()
         _record(held.run, kind, actor, data)
+
+
+def _take(run: Run, taken: bool) -> None:
+    """What the index of the open handovers goes by; written with the claim, whose own constraint decides."""
+    Run.objects.filter(pk=run.pk).update(taken=taken)
 
 
 def _whose(held: Claim) -> Conflict:

@@ -55,7 +55,7 @@ class Answer(models.Model):
             # A question is answered once: its digest changes each time it is asked.
             models.UniqueConstraint(fields=["step", "digest"], name="one_answer_per_question"),
         ]
-        indexes: ClassVar = [models.Index(fields=["at"], name="answers_by_time")]
+        indexes: ClassVar = [models.Index(fields=["at"], include=["asked_at"], name="answers_by_time")]
 
     def __str__(self) -> str:
         return f"{self.answer} by {self.by}"
@@ -85,6 +85,9 @@ class Claim(models.Model):
             models.CheckConstraint(
                 condition=Q(resolved_at=None) | ~Q(done=""), name="resolved_with_what_was_done"
             ),
+        ]
+        indexes: ClassVar = [
+            models.Index(fields=["run"], condition=Q(released_at=None, resolved_at=None), name="claims_held")
         ]
         triggers: ClassVar = [pgtrigger.Protect(name="claim_stays", operation=pgtrigger.Delete)]
 

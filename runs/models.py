@@ -43,6 +43,7 @@ class Thread(models.Model):
         indexes: ClassVar = [
             models.Index(fields=["agent", "user", "-created_at"], name="thread_of_agent"),
             models.Index(fields=["user"], name="thread_of_user"),
+            models.Index(fields=["-created_at"], name="thread_newest_first"),
         ]
 
     def __str__(self) -> str:
@@ -67,7 +68,7 @@ class RunQuerySet(models.QuerySet["Run"]):
     def with_work(self) -> "RunQuerySet":
         """Those that a worker could move now: its turn, a lookup that is due, a late outcome, or what people said."""
         steps = Step.objects.filter(run=models.OuterRef("pk"))
-        told = steps.filter(~Q(answer="") | Q(look_asked_at__isnull=False), state__in=PARKED)
+        told = steps.filter(~Q(answer="") | Q(look_asked_at__isnull=False), waits=True, state__in=PARKED)
         proposed = steps.filter(state=StepState.PROPOSED)
         due = Q(due_at__lte=Now())
         free = due | Q(due_at=None)
@@ -137,6 +138,8 @@ class Run(models.Model):
     late = models.BooleanField(default=False)  # a late outcome waits to be read
     handover_reason = models.CharField(max_length=50, blank=True)
     handover_at = models.DateTimeField(null=True, blank=True)
+    # Somebody has its handover, or resolved it: the people's side says.
+    taken = models.BooleanField(default=False)
     created_at = models.DateTimeField(db_default=Now())
     ended_at = models.DateTimeField(null=True, blank=True)
 
@@ -150,7 +153,7 @@ class Run(models.Model):
             ),
         ]
         indexes: ClassVar = [
-            models.Index(fields=["-created_at"], name="run_newest_first"),
+            models.Index(fields=["-created_at"], include=["state"], name="run_newest_first"),
             models.Index(
                 fields=["due_at"],
                 condition=Q(state__in=_values(RUN_FORWARD | RUN_BACKWARD)),
@@ -160,6 +163,17 @@ class Run(models.Model):
             models.Index(fields=["subject"], condition=~Q(subject=""), name="run_of_subject"),
             models.Index(fields=["state", "-id"], name="run_by_state"),
             models.Index(fields=["handover_at"], condition=Q(handover_at__isnull=False), name="handed_over"),
+            models.Index(
+                fields=["handover_at"],
+                condition=Q(handover_at__isnull=False, taken=False),
+                name="open_handovers",
+            ),
+            # With `run_alive`, all that `with_work` may find: the sweep asks for it in each pass.
+            models.Index(
+                fields=["id"],
+                condition=Q(late=True) | Q(undo_requested_at__isnull=False),
+                name="run_called_back",
+            ),
         ]
 
     def __str__(self) -> str:
@@ -201,7 +215,7 @@ class StepQuerySet(models.QuerySet["Step"]):
 
     def asking(self) -> "StepQuerySet":
         """The open questions: parked, and not answered."""
-        return self.filter(state__in=PARKED, answer="", asked_at__isnull=False)
+        return self.filter(waits=True, answer="", state__in=PARKED)
 
     def expired(self) -> "StepQuerySet":
         """Open questions that nobody answered in time, and that have not escalated yet; by the database's clock."""
@@ -249,6 +263,8 @@ class Step(models.Model):
     asks = models.CharField(max_length=10, blank=True)  # confirm | outcome | undo
     asked = models.PositiveIntegerField(default=0)  # how many times
     asked_at = models.DateTimeField(null=True, blank=True)
+    # It is a question, until the engine has moved it on: so the index of the open ones holds no other step.
+    waits = models.BooleanField(default=False)
     expires_at = models.DateTimeField(null=True, blank=True)  # of an open question; time never answers it
     escalated_at = models.DateTimeField(null=True, blank=True)
     escalated_to = models.CharField(max_length=50, blank=True)  # outside the digest (runs/escalating.py)
@@ -280,14 +296,15 @@ class Step(models.Model):
         indexes: ClassVar = [
             models.Index(fields=["run", "number"], name="steps_of_run"),
             # Not by state, which every write changes: a row that no index must follow is updated in place.
-            models.Index(
-                fields=["asked_at"], condition=Q(answer="", asked_at__isnull=False), name="open_questions"
-            ),
+            models.Index(fields=["asked_at"], condition=Q(waits=True), name="open_questions"),
             models.Index(
                 fields=["expires_at"],
                 condition=Q(expires_at__isnull=False, escalated_at=None),
                 name="questions_by_expiry",
             ),
+            # Undos are few beside the writes, and neither column of these ever changes.
+            models.Index(fields=["tool", "-id"], condition=Q(undoes__isnull=False), name="undos_of_tool"),
+            models.Index(fields=["created_at"], condition=Q(undoes__isnull=False), name="undos_by_time"),
             # For caps per day. Steps are sent about in the order of their rows, and a BRIN costs a step nothing.
             BrinIndex(fields=["sent_at"], autosummarize=True, name="sent_on_a_day"),
         ]

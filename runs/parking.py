@@ -81,6 +81,7 @@ def park(
         "asks": kind,
         "asked": step.asked + 1,
         "asked_at": held.now,
+        "waits": True,
         "expires_at": held.now + within if within else None,
         "escalated_at": None,
         "escalated_to": "",

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from django.db import InterfaceError, OperationalError
-from django.db.models import Min, QuerySet
+from django.db.models import Count, Min, QuerySet
 from django.db.models.functions import Now
 from django_q.brokers.orm import ORM
 from django_q.models import OrmQ, Task
@@ -32,10 +32,10 @@ def waiting() -> int:
     return int(OrmQ.objects.filter(lock__lte=Now()).count())
 
 
-def oldest() -> datetime | None:
-    """When the nudge that waits longest was due."""
-    found: datetime | None = OrmQ.objects.filter(lock__lte=Now()).aggregate(first=Min("lock"))["first"]
-    return found
+def waiting_since() -> tuple[int, datetime | None]:
+    """How many nudges wait to be taken, and when the one that waits longest was due."""
+    found = OrmQ.objects.filter(lock__lte=Now()).aggregate(count=Count("pk"), first=Min("lock"))
+    return int(found["count"]), found["first"]
 
 
 def failures(since: datetime) -> int:

@@ -163,16 +163,19 @@ def _is_gone(row: Worker) -> bool:
 
 
 def _held() -> list[Held]:
-    """The runs that are held. Whatever is held is moving, so they are few."""
-    runs = list(Run.objects.held().order_by("claimed_at", "pk"))
-    attempts = Attempt.objects.filter(step__run__in=runs, verdict="").select_related("step")
-    calls = {(attempt.step.run_id, attempt.epoch): attempt for attempt in attempts}
-    return [_one_held(run, calls.get((run.pk, run.lease_epoch))) for run in runs]
+    """The runs that are held, each with the call that is under way. Whatever is held is moving, so they are few."""
+    call = Attempt.objects.filter(
+        step__run=OuterRef("pk"), epoch=OuterRef("lease_epoch"), verdict=""
+    ).order_by()
+    tool, sent_at = (Subquery(call.values(name)[:1]) for name in ("step__tool", "sent_at"))
+    runs: Any = Run.objects.held().annotate(tool=tool, sent_at=sent_at).order_by("claimed_at", "pk")
+    return [_one_held(run) for run in runs]
 
 
-def _one_held(run: Run, call: Attempt | None) -> Held:
-    tool, sent_at = (call.step.tool, call.sent_at) if call else ("", None)
-    return Held(run.pk, run.name, run.lease_owner, run.claimed_at, run.lease_expires_at, tool, sent_at)
+def _one_held(run: Any) -> Held:
+    return Held(
+        run.pk, run.name, run.lease_owner, run.claimed_at, run.lease_expires_at, run.tool or "", run.sent_at
+    )
 
 
 def _last_orders(names: Iterable[str]) -> dict[str, WorkerOrder]:
@@ -191,7 +194,7 @@ def backlog() -> Backlog:
     waiting = unheld_since()[: MOST + 1]
     times = [run.idle_since for run in waiting]
     swept = Worker.objects.filter(kind="sweep").aggregate(last=Max("seen_at"))["last"]
-    return Backlog(queue.waiting(), queue.oldest(), len(times), min(times, default=None), swept)
+    return Backlog(*queue.waiting_since(), len(times), min(times, default=None), swept)
 
 
 def unheld_since() -> "QuerySet[Any, Any]":

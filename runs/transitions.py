@@ -253,9 +253,9 @@ def move_run(held: Held, state: RunState, *, actor: str = ENGINE, why: Any = Non
 def move_step(
     held: Held, step: Step, state: StepState, *, actor: str = ENGINE, data: Any = None, **fields: Any
 ) -> None:
-    """Move a step, and say so in the record. What is no question any more has no time to be answered in."""
-    if step.expires_at and state not in PARKED:
-        fields["expires_at"] = None
+    """Move a step, and say so in the record. What is no question any more waits for nobody, and for no time."""
+    if step.waits and state not in PARKED:
+        fields |= {"waits": False, "expires_at": None}
     before = _move(held, step, STEP_MOVES, state, fields)
     record(held, f"step.{state}", step, before=before, after=str(state), actor=actor, data=data)
 

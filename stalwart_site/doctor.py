@@ -22,7 +22,7 @@ from runs.demo import LOGINS, PASSWORD
 from runs.errors import ModelNotReady, StalwartError
 from runs.model_requests import refuse_unready
 from runs.models import Notice, Step
-from runs.states import PARKED, StepState
+from runs.states import StepState
 from runs.transitions import clock
 
 OK, WARN, BAD = "ok", "warn", "bad"
@@ -247,7 +247,7 @@ def _told(process: roster.Process) -> str:
 
 
 def _queue(now: datetime, alone: bool) -> Iterator[Finding]:
-    waiting, oldest = queue.waiting(), queue.oldest()
+    waiting, oldest = queue.waiting_since()
     age = now - oldest if oldest else timedelta()
     text = f"{waiting} nudge(s) wait, the oldest for {_ago(age)}" if oldest else "no nudge waits"
     is_old = age > SLOW and not alone
@@ -275,7 +275,7 @@ def _stuck(now: datetime) -> Iterator[Finding]:
 
 
 def _questions(now: datetime) -> Iterator[Finding]:
-    asked = Step.objects.filter(state__in=PARKED, answer="", asked_at__isnull=False).order_by("asked_at")
+    asked = Step.objects.asking().order_by("asked_at")
     unknown = asked.filter(state=StepState.UNKNOWN)
     escalated = asked.filter(escalated_at__isnull=False)
     forgotten = asked.filter(expires_at__lt=now - SLOW, escalated_at=None)

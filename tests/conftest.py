@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from django.conf import settings as django_settings
+from django.test.utils import setup_databases, teardown_databases
 
 from examples.services.process import Services, running
 from stalwart_site.embedded_postgres import EmbeddedPostgres
@@ -22,7 +23,7 @@ from tests.processes import Processes
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
-    from pytest_django import Settings
+    from pytest_django import DjangoDbBlocker, Settings
 
 
 # --- Which tests run ----------------------------------------------------------------------------------
@@ -90,6 +91,20 @@ def postgres() -> Iterator[None]:
 @pytest.fixture(scope="session")
 def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix: None, postgres: None) -> None:
     """pytest-django asks for this before it makes the test database."""
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(
+    django_test_environment: None,
+    django_db_blocker: "DjangoDbBlocker",
+    django_db_modify_db_settings: None,
+) -> Iterator[None]:
+    """The test database. pytest-django's own makes none where only the fixtures of a module ask for it."""
+    with django_db_blocker.unblock():
+        made = setup_databases(verbosity=0, interactive=False)
+    yield
+    with django_db_blocker.unblock():
+        teardown_databases(made, verbosity=0)
 
 
 @pytest.fixture(autouse=True)

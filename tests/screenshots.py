@@ -49,6 +49,7 @@ PAGES: dict[str, "str | tuple[str, str | Callable[[Page], None]]"] = {
     "handover": ("/handovers/", "SU-90317"),
     "explorer": "/explorer/",
     "tools": "/tools/",
+    "plan": "/tools/plan/?agent=desk",
     "dashboard": "/dashboard/",
     "workers": "/workers/",
     "settings": "/settings/",
@@ -66,7 +67,7 @@ def main() -> None:
     wanted = options.only.split(",") if options.only else list(PAGES)
     with _console(options.url) as url, _chromium() as browser:
         if any(name.startswith("webhook") for name in wanted):
-            _add_webhook(browser, url)
+            add_webhook(browser, url)
         for name in wanted:
             for look in ("light", "dark"):
                 for size, (width, height) in SIZES.items():
@@ -77,7 +78,7 @@ def main() -> None:
                     )
                     page = context.new_page()
                     _sign_in(page, url)
-                    if _open(page, url, PAGES[name]):
+                    if open_page(page, url, PAGES[name]):
                         page.screenshot(path=options.folder / f"{name}-{size}-{look}.png", full_page=True)
                     context.close()
             print(name, flush=True)
@@ -139,7 +140,7 @@ def _sign_in(page: "Page", url: str) -> None:
     page.get_by_role("heading", name="Needs you").wait_for()
 
 
-def _add_webhook(browser: "Browser", url: str) -> None:
+def add_webhook(browser: "Browser", url: str) -> None:
     """One that nobody listens to, with a message that did not get there; where there is one already, another try."""
     page = browser.new_page()
     _sign_in(page, url)
@@ -161,7 +162,7 @@ def _tick(page: "Page", most: int) -> None:
     page.get_by_role("link", name="Cancel").wait_for()
 
 
-def _open(page: "Page", url: str, where: "str | tuple[str, str | Callable[[Page], None]]") -> bool:
+def open_page(page: "Page", url: str, where: "str | tuple[str, str | Callable[[Page], None]]") -> bool:
     """False where there is no such row."""
     if isinstance(where, str):
         page.goto(url + where)

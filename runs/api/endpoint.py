@@ -85,7 +85,7 @@ class ItsRule(BasePermission):
         assert isinstance(view, Endpoint)
         method = "GET" if request.method == "HEAD" else str(request.method)
         rule = view.rules.get(method)
-        if rule is everybody or (rule is None and not view.rules):
+        if rule is everybody or (rule is None and everybody in view.rules.values()):
             return True
         if request.auth is None:
             raise NotAuthenticated

@@ -78,7 +78,8 @@ def _latest_threads() -> list[dict[str, Any]]:
     newest: dict[UUID, Any] = {}
     for run in Run.objects.order_by("-pk").select_related("thread").prefetch_related(turns)[: PAGE * 3]:
         newest.setdefault(run.thread_id, run)
-    fresh = Thread.objects.filter(runs=None).order_by("-created_at")[:5]
+    latest = Thread.objects.order_by("-created_at").values("pk")[:PAGE]
+    fresh = Thread.objects.filter(pk__in=latest, runs=None).order_by("-created_at")[:5]
     lines = [{"thread": thread, "look": None, "turn": ""} for thread in fresh]
     return lines + [
         {"thread": run.thread, "look": look_of_run(run), "turn": run.turns[0].text if run.turns else ""}

@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
 
-from django.db.models import QuerySet
+from django.db.models import QuerySet, Subquery
 from django.utils import timezone
 
 from runs.models import Run, Step
@@ -20,6 +20,7 @@ from runs.states import RUN_ENDS, RunState
 
 NUMBER = re.compile(r"(?:[Rr]-)?(\d{1,18})")
 KEY = re.compile(r"[0-9a-f]{12,64}")
+AT_ONCE = 10_000  # runs that may start within the time in which one does
 MANY = 1000  # more than these are not counted
 
 # What the filter offers, in the order of a run's life.
@@ -87,7 +88,7 @@ class Search:
         if self.since:
             found = found.filter(created_at__gte=_midnight(self.since))
         if self.until:
-            found = found.filter(created_at__lt=_midnight(self.until + timedelta(days=1)))
+            found = _until(found, _midnight(self.until + timedelta(days=1)))
         return found
 
 
@@ -113,6 +114,12 @@ def _with(text: str) -> "Iterator[QuerySet[Any, Any]]":
         yield ids.filter(thread=UUID(text))
     except ValueError:
         return
+
+
+def _until(runs: "QuerySet[Run, Run]", end: datetime) -> "QuerySet[Run, Run]":
+    """Those before a moment. Ids rise with time but for what overlaps, so the newest need not be gone through."""
+    last = Run.objects.filter(created_at__lt=end).order_by("-created_at").values("pk")[:1]
+    return runs.filter(created_at__lt=end, pk__lte=Subquery(last) + AT_ONCE)
 
 
 def _day(text: str) -> date | None:

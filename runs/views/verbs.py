@@ -13,6 +13,7 @@ from runs.agentfile import AgentSpec
 from runs.errors import BadInput, Conflict
 from runs.models import Run, Step
 from runs.replies import still_in_effect
+from runs.services.refusals import require
 from runs.states import RUN_ENDS, RunState
 from runs.views.calls import sentence_of, undo_words
 
@@ -68,21 +69,22 @@ def _undo(steps: Sequence[Step], spec: AgentSpec) -> Verbs:
 
 def act(actor: Actor, run: Run, sent: dict[str, str], now: Verbs) -> None:
     """Do what the form asks for. `now` is what the person may do. Raises BadInput, Conflict, NotAllowed …"""
+    require(may_operate(actor), "Only an operator cancels, undoes or resumes a run; ask one.")
     match sent.get("do", "cancel"):
         case "cancel":
             services.cancel(actor, run, _reason(sent.get("reason", "")))
         case "resume":
             services.resume(actor, run)
         case "undo":
-            _refuse_unseen(actor, sent.get("seen", ""), now)
+            _refuse_unseen(sent.get("seen", ""), now)
             services.undo(actor, run)
         case _:
             raise BadInput("A run can be cancelled, undone or resumed.")
 
 
-def _refuse_unseen(actor: Actor, seen: str, now: Verbs) -> None:
-    """Who may not undo is told so by the service; who may, undoes what they were shown and nothing else."""
-    if may_operate(actor) and (seen != now.seen or not seen):
+def _refuse_unseen(seen: str, now: Verbs) -> None:
+    """What is undone is what was shown, and nothing else."""
+    if seen != now.seen or not seen:
         raise Conflict("What would be undone is not what the page showed. Nothing was done: look again.")
 
 

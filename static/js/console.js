@@ -35,6 +35,19 @@
     if (event.detail.elt.hasAttribute("data-poll") && document.hidden) event.preventDefault();
   });
 
+  /* What was pressed says that it is being sent, until there is an answer; all buttons beside it rest meanwhile. */
+  const SENDING = "Sending…";
+  const pressed = (event) => event.detail.requestConfig?.triggeringEvent?.submitter;
+  document.addEventListener("htmx:beforeSend", (event) => {
+    if (!pressed(event)) return;
+    pressed(event).setAttribute("aria-busy", "true");
+    announce(SENDING);
+  });
+  document.addEventListener("htmx:afterRequest", (event) => {
+    pressed(event)?.removeAttribute("aria-busy");
+    if ($("#announce")?.textContent === SENDING) announce("");
+  });
+
   /* Somebody has begun to answer: what they look at is not replaced. */
   const isTyping = () => {
     const place = $("#exchanges");

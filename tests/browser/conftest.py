@@ -1,19 +1,53 @@
-"""A console that runs: real web server, real worker, practice services; and people who sign in."""
+"""A console that runs: real web server, real worker, practice services; and people who sign in.
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+console          a fresh one for each test
+shared_console   one for all tests of a module: each makes what it needs, and looks at that alone
+open_as          a page of a fresh profile in which somebody is signed in there; they sign in once in a module
+"""
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
+from django.core.management import call_command
+from django.db import connection
 
 from examples.services.process import Services
 from runs.demo import PASSWORD, make_logins
-from tests.processes import Processes
+from tests.early import HOME
+from tests.processes import Processes, until
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import Browser, BrowserContext, Page
+    from pytest_django import DjangoDbBlocker
 
+HOST = "127.0.0.1"
 SignIn = Callable[["Page", str], None]
+OpenAs = Callable[..., "Page"]
+
+
+@pytest.fixture(scope="session")
+def hosts(browser: "Browser") -> set[str]:
+    """Every host that any page of the session asked for something."""
+    asked: set[str] = set()
+    browser.on("context", lambda context: context.on("request", lambda sent: _add_host(asked, sent.url)))
+    return asked
+
+
+def _add_host(asked: set[str], url: str) -> None:
+    parts = urlsplit(url)
+    if parts.hostname or parts.scheme not in ("data", "blob", "about"):
+        asked.add(parts.hostname or url)
+
+
+@pytest.fixture(autouse=True)
+def _nobody_else_is_asked(hosts: set[str]) -> Iterator[None]:
+    """Whatever a test does: no page asks another host for anything."""
+    hosts.clear()
+    yield
+    assert hosts == {HOST}
 
 
 @pytest.fixture
@@ -30,12 +64,74 @@ def console(processes: Processes, services: Services) -> str:
 @pytest.fixture
 def sign_in(console: str) -> SignIn:
     """Signs somebody in on a page, by the form."""
+    return lambda page, name: sign_in_at(console, page, name)
 
-    def sign(page: "Page", name: str) -> None:
-        page.goto(console)
-        page.get_by_label("Name").fill(name)
-        page.get_by_label("Password").fill(PASSWORD)
-        page.get_by_role("button", name="Sign in").click()
-        page.get_by_role("heading", name="Needs you").wait_for()
 
-    return sign
+def sign_in_at(address: str, page: "Page", name: str) -> None:
+    """By the form of the login, to the home page."""
+    page.goto(address)
+    page.get_by_label("Name").fill(name)
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Sign in").click()
+    page.get_by_role("heading", name="Needs you").wait_for()
+
+
+@pytest.fixture(scope="module")
+def house(
+    django_db_setup: None, django_db_blocker: "DjangoDbBlocker", services: Services
+) -> Iterator[Processes]:
+    """Where the processes of a module's console are started, on a database that its tests share."""
+    with django_db_blocker.unblock():
+        httpx.post(f"{services.url}/reset", trust_env=False).raise_for_status()
+        make_logins()
+        started = Processes(services.url, HOME)
+        yield started
+        started.end_all()
+        until(_nobody_else, "the last of their sessions to be gone")
+        call_command("flush", interactive=False, verbosity=0)
+
+
+def _nobody_else() -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+        return bool(cursor.fetchone() == (0,))
+
+
+@pytest.fixture(scope="module")
+def shared_console(house: Processes) -> str:
+    """The address of the console of this module."""
+    url = house.web()
+    house.worker()
+    house.sweep()
+    return url
+
+
+@pytest.fixture(scope="module")
+def profiles() -> dict[str, Any]:
+    """name -> the browser's storage, once they have signed in."""
+    return {}
+
+
+@pytest.fixture
+def open_as(browser: "Browser", shared_console: str, profiles: dict[str, Any]) -> Iterator[OpenAs]:
+    """`open_as("ana", java_script_enabled=False)`: a page; an error in any of its scripts fails the test."""
+    contexts: list[BrowserContext] = []
+    problems: list[Any] = []
+
+    def open_page(name: str, **options: Any) -> "Page":
+        wanted = {"viewport": {"width": 1280, "height": 900}, "reduced_motion": "reduce", **options}
+        context = browser.new_context(storage_state=profiles.get(name), **wanted)
+        contexts.append(context)
+        context.on("weberror", lambda error: problems.append(error.error))
+        page = context.new_page()
+        if name not in profiles:
+            sign_in_at(shared_console, page, name)
+            profiles[name] = context.storage_state()
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert problems == []

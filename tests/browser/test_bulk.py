@@ -11,6 +11,7 @@ from runs.access import Actor
 from runs.demo import PASSWORD
 from runs.models import Step
 from tests.browser.conftest import SignIn
+from tests.browser.widths import too_wide
 from tests.processes import until
 
 if TYPE_CHECKING:
@@ -70,6 +71,8 @@ def test_two_are_ticked_seen_once_more_and_approved(
     page.reload()
     page.get_by_role("heading", name="2 of 2 approved").wait_for()
     assert Answer.objects.count() == 2
+    assert too_wide(page) == []
+    page.set_viewport_size({"width": 1280, "height": 900})
 
     page.go_back()  # never to live buttons
     page.get_by_role("heading", name="Needs you").wait_for()

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.contrib.auth.models import Group, User
 from django.test import Client
-from django.urls import reverse
+from django.urls import URLResolver, get_resolver, reverse
 
 from approvals.models import Answer
 from runs.models import Step
@@ -23,6 +23,16 @@ def signed_in(login: str, name: str, *roles: str) -> Client:
     client = Client()
     client.force_login(user, backend=LOGIN)
     return client
+
+
+def routes(resolver: Any = None, before: str = "") -> Iterator[str]:
+    """Every pattern of the site, as a match names it, without the ^ of a regular expression."""
+    for item in (resolver or get_resolver()).url_patterns:
+        route = before + str(item.pattern).removeprefix("^")
+        if isinstance(item, URLResolver):
+            yield from routes(item, route)
+        else:
+            yield route
 
 
 def html(response: Any) -> str:

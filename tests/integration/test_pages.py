@@ -5,9 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.db import connection
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from approvals.models import Bulk
@@ -79,25 +77,7 @@ def addresses(failed_run: Run, waiting: Run) -> list[str]:
     ]
 
 
-# --- Who may see them ---------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("role", ["support", "lead", "operator", "admin"])
-def test_every_role_sees_every_page(addresses: list[str], role: str) -> None:
-    client = signed_in("somebody", "Some Body", role)
-    assert {client.get(address).status_code for address in addresses} == {200}
-
-
-def test_a_person_without_a_role_sees_none(addresses: list[str]) -> None:
-    client = signed_in("nobody", "No Body")
-    assert {client.get(address).status_code for address in addresses} == {403}
-
-
-def test_who_is_not_signed_in_goes_to_the_login(addresses: list[str], client: Client) -> None:
-    for address in addresses:
-        response = client.get(address)
-        assert response.status_code == 302
-        assert response["Location"].startswith(reverse("login") + "?next=")
+# --- What is not there; who may see what is, is in test_access_matrix.py --------------------------------
 
 
 @pytest.mark.parametrize(
@@ -108,11 +88,6 @@ def test_what_is_not_there_is_a_404_in_words(ana: Client, address: str) -> None:
     response = ana.get(address)
     assert response.status_code == 404
     assert "There is no such" in words(response)
-
-
-def test_pages_take_no_other_method(ana: Client, waiting: Run) -> None:
-    assert ana.delete(reverse("question", args=[question(waiting).pk])).status_code == 405
-    assert ana.post(reverse("runs")).status_code == 405
 
 
 def test_health_answers_once_the_database_does(client: Client) -> None:
@@ -149,36 +124,6 @@ def test_what_users_wrote_is_shown_and_never_run(ana: Client, agent: str) -> Non
         page = html(ana.get(address))
         assert "<script>alert" not in page
         assert "&lt;script&gt;alert(1)" in page
-
-
-def _queries(client: Client, address: str) -> int:
-    with CaptureQueriesContext(
-        connection,
-    ) as counted:
-        assert client.get(address).status_code == 200
-    return len(counted)
-
-
-def test_long_runs_cost_as_many_queries_as_short_ones(ana: Client, agent: str) -> None:
-    short = start(agent, "charge 1 1.00", "u-short")
-    turn = ", then ".join(["read 1"] * 12 + ["pay 1"] * 12 + ["charge 1 1.00"] * 6)
-    long = start(agent, turn, "u-long")
-    for one, other in [
-        (f"/questions/{question(short).pk}/", f"/questions/{question(long).pk}/"),
-        (f"/runs/{short.pk}/", f"/runs/{long.pk}/"),
-        (f"/conversations/{short.thread_id}/", f"/conversations/{long.thread_id}/"),
-    ]:
-        assert _queries(ana, one) == _queries(ana, other) <= 14
-
-
-def test_lists_cost_as_many_queries_with_many_rows(ana: Client, agent: str) -> None:
-    start(agent, "charge 1 1.00", "u-0")
-    pages = ["/", "/runs/", "/conversations/"]
-    few = [_queries(ana, page) for page in pages]
-    for number in range(6):
-        start(agent, f"read {number}, then charge {number} 1.00", f"u-{number}")
-    assert [_queries(ana, page) for page in pages] == few
-    assert max(few) <= 10
 
 
 # --- Needs you ----------------------------------------------------------------------------------------

@@ -163,7 +163,7 @@ def test_runs_that_nobody_holds_and_nudges_that_nobody_takes_are_counted_with_th
     waits = roster.backlog()
     assert (waits.runs, waits.nudges) == (1, 1)
     assert waits.oldest_run == run.events.latest("pk").at
-    assert waits.oldest_nudge == queue.oldest()
+    assert (waits.nudges, waits.oldest_nudge) == queue.waiting_since()
     advance(run.pk)
     assert roster.backlog().runs == 0
 

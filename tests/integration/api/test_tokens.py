@@ -1,7 +1,6 @@
 """Who gets in: tokens, and nothing else."""
 
 import json
-import re
 from datetime import timedelta
 from io import StringIO
 
@@ -14,7 +13,6 @@ from runs import tokens
 from runs.errors import BadInput, Problem
 from runs.management.commands import token as token_command
 from runs.models import Token
-from stalwart_site.api_urls import urlpatterns
 from tests.integration.api.caller import CHARGE, Caller
 from tests.integration.api.conftest import person
 
@@ -104,63 +102,6 @@ def test_its_use_is_noted_at_most_once_a_minute(bot: Caller) -> None:
     Token.objects.update(last_used_at=timezone.now() - timedelta(seconds=61))
     bot.get("/runs")
     assert Token.objects.get().last_used_at != first
-
-
-# --- What each scope may do ---------------------------------------------------------------------------
-RUN, QUESTION, WORKER = "/runs/1", "/questions/1", "/workers/1"
-THREAD = "/threads/6f1c7a58-6d8a-4f52-9c5e-0b9f2f4b6a11"
-ALLOWED = {
-    ("GET", "/runs"): {"agent", "approver", "operator"},
-    ("GET", RUN): {"agent", "approver", "operator"},
-    ("GET", f"{RUN}/events"): {"agent", "approver", "operator"},
-    ("GET", f"{RUN}/journal"): {"agent", "approver", "operator"},
-    ("GET", f"{RUN}/handover"): {"agent", "approver", "operator"},
-    ("GET", "/handovers"): {"agent", "approver", "operator"},
-    ("GET", THREAD): {"agent", "approver", "operator"},
-    ("GET", "/questions"): {"agent", "approver", "operator"},
-    ("GET", QUESTION): {"agent", "approver", "operator"},
-    ("GET", "/tools"): {"agent", "approver", "operator"},
-    ("GET", "/agents"): {"agent", "approver", "operator"},
-    ("POST", "/plan"): {"agent", "approver", "operator"},
-    ("POST", "/threads"): {"agent"},
-    ("POST", f"{THREAD}/turns"): {"agent"},
-    ("POST", "/runs"): {"agent"},
-    ("POST", f"{RUN}/steps"): {"agent"},
-    ("POST", f"{RUN}/close"): {"agent"},
-    ("POST", f"{RUN}/cancel"): {"operator"},
-    ("POST", f"{RUN}/undo"): {"operator"},
-    ("POST", f"{RUN}/resume"): {"operator"},
-    ("POST", f"{RUN}/handover/claim"): {"approver", "operator"},
-    ("POST", f"{RUN}/handover/release"): {"approver", "operator"},
-    ("POST", f"{RUN}/handover/notes"): {"approver", "operator"},
-    ("POST", f"{RUN}/handover/resolve"): {"approver", "operator"},
-    ("POST", f"{QUESTION}/answer"): {"approver", "operator"},
-    ("POST", f"{QUESTION}/look-up"): {"approver", "operator"},
-    ("GET", "/workers"): {"operator"},
-    ("POST", f"{WORKER}/pause"): {"operator"},
-    ("POST", f"{WORKER}/resume"): {"operator"},
-    ("POST", f"{WORKER}/drain"): {"operator"},
-}
-
-
-@pytest.mark.parametrize(("method", "path"), ALLOWED)
-def test_every_endpoint_asks_for_its_rule(
-    method: str, path: str, bot: Caller, ana: Caller, olga: Caller
-) -> None:
-    callers = {"agent": bot, "approver": ana, "operator": olga, "": NOBODY}
-    statuses = {scope: caller.send(method, path).status for scope, caller in callers.items()}
-    assert statuses.pop("") == 401
-    assert {scope for scope, status in statuses.items() if status != 403} == ALLOWED[method, path]
-
-
-def test_no_endpoint_is_forgotten_in_this_table() -> None:
-    documents = {"schema", "docs", "nothing"}
-    named = [item for item in urlpatterns if item.name not in documents]
-    addresses = {"/" + re.sub("<.*?>", "X", str(item.pattern)) for item in named}
-    tested = {re.sub(f"{RUN}(?=/|$)", "/runs/X", path) for _, path in ALLOWED}
-    for path, address in ((THREAD, "/threads/X"), (QUESTION, "/questions/X"), (WORKER, "/workers/X")):
-        tested = {one.replace(path, address) for one in tested}
-    assert addresses == tested
 
 
 # --- The command --------------------------------------------------------------------------------------
