@@ -91,6 +91,11 @@ class Model(RuleBasedStateMachine):
         self.plan, (self.mode, self.rollback) = plan, policy
         recovery = dice.choice(["resume", "resume", "compensate"])
         SHELF.coming = _coming(dice)
+        if (
+            dice.randint(0, 2) == 0
+        ):  # a bad day: something is done, the next call fails, and some undos are refused
+            SHELF.coming = ["works"] * dice.randint(2, 4) + ["refuses"]
+            SHELF.broken = set(dice.sample(sorted(UNDO.values()), dice.randint(1, 3)))
         thread = services.start_thread(AGENT, self.agents[policy], f"u-{next(self.users)}")
         steps = [services.Proposal(tool, {"n": number}) for number, tool in enumerate(plan, 1)]
         request = services.RunRequest(steps=steps, task=recovery)
