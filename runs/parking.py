@@ -222,7 +222,7 @@ def _still_to_undo(held: Held, step: Step, spec: AgentSpec) -> str:
 
 
 def recount(held: Held, spec: AgentSpec) -> None:
-    """Stuck undos, of which a best-effort rollback may have several, say how much is left by now: still the same questions."""
+    """Stuck undos say how much is left by now, and stay the same questions. A best-effort rollback may have several."""
     for step in held.steps:
         if step.state == StepState.UNDO_STUCK:
             failed = step.question.rpartition(". ")[0]
