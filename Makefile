@@ -19,7 +19,7 @@ run: $(VENV)/.base ## run everything on this machine; ARGS='--port 9000' passes 
 	@exec $(BIN)/stalwart serve $(ARGS)
 
 test: $(VENV)/.dev ## run the tests; ARGS='-k undo' passes options to pytest
-	@exec $(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)
+	@exec $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 crash: kills attacks ## all that is killed: every kill point, every pair of processes, a soak of four minutes
 

@@ -87,16 +87,18 @@ def house(
         started = Processes(services.url, HOME)
         yield started
         started.end_all()
-        until(_nobody_else, "the last of their sessions to be gone")
+        until(lambda: not _others(), f"the last of these sessions to be gone: {_others()}")
         call_command("flush", interactive=False, verbosity=0)
 
 
-def _nobody_else() -> bool:
+def _others() -> Any:
+    """The sessions on this database but for our own, and for the server's autovacuum."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            "SELECT application_name, state, query FROM pg_stat_activity WHERE datname = current_database()"
+            " AND backend_type = 'client backend' AND pid <> pg_backend_pid()"
         )
-        return bool(cursor.fetchone() == (0,))
+        return cursor.fetchall()
 
 
 @pytest.fixture(scope="module")

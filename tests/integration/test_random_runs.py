@@ -36,6 +36,7 @@ UNDO = {"put": "take", "store": "unstore", "enlist": "unlist"}
 WRITES = (*UNDO, "send")
 KINDS = (*WRITES, "look")
 POINTS = ("before-intent", "after-intent", "after-call", "after-outcome", "take-over", "rewind")
+FORGETFUL = ("before-intent", "after-call", "rewind")  # what the last call answered is not written down yet
 BLIND = ("put", "send")  # cannot be looked up, and honour no keys
 POLICIES = [*[("atomic", "ordered")] * 2, *[("atomic", "best_effort")] * 2, ("keep", "ordered")]
 PATIENCE = 60  # turns of a worker within which a run ends
@@ -65,7 +66,7 @@ class Model(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         SHELF.reset()
-        self.dies_at, self.dies_after = "", 0
+        self.dies_at, self.dies_after, self.died_at = "", 0, ""
         self.stops = False  # somebody said something after which the run must not succeed
         self.stopped_at: int | None = None  # how many calls had been heard then
         self.skipped: set[int] = set()
@@ -81,7 +82,7 @@ class Model(RuleBasedStateMachine):
         if self.dies_after:
             self.dies_after -= 1
             return
-        self.dies_at = ""
+        self.dies_at, self.died_at = "", point
         raise Died
 
     @initialize(dice=DICE)
@@ -91,9 +92,7 @@ class Model(RuleBasedStateMachine):
         self.plan, (self.mode, self.rollback) = plan, policy
         recovery = dice.choice(["resume", "resume", "compensate"])
         SHELF.coming = _coming(dice)
-        if (
-            dice.randint(0, 2) == 0
-        ):  # a bad day: something is done, the next call fails, and some undos are refused
+        if dice.randint(0, 2) == 0:  # something is done, the next call fails, and some undos are refused
             SHELF.coming = ["works"] * dice.randint(2, 4) + ["refuses"]
             SHELF.broken = set(dice.sample(sorted(UNDO.values()), dice.randint(1, 3)))
         thread = services.start_thread(AGENT, self.agents[policy], f"u-{next(self.users)}")
@@ -129,9 +128,13 @@ class Model(RuleBasedStateMachine):
 
     @rule()
     def a_worker_goes_on(self) -> None:
+        before = len(SHELF.heard)
         try:
             advance(self.run.pk)
         except Died:
+            if self.died_at in FORGETFUL and len(SHELF.heard) > before:
+                tool, number, _ = SHELF.heard[-1]
+                SHELF.heard[-1] = (tool, number, "times out: its process died with the answer")
             Run.objects.filter(pk=self.run.pk).update(lease_expires_at=LONG_AGO)
         self.run.refresh_from_db()
         if self.run.gave_up:
