@@ -3,10 +3,9 @@
 All of the last so many days, by the day in the console's time zone. Each figure is one query on an index.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
-from typing import Any
 
 from django.db import connection
 from django.db.models import Count, F
@@ -98,10 +97,11 @@ def dashboard(days: int) -> Dashboard:
     since = timezone.make_aware(datetime.combine(first, datetime.min.time()))
     table = tuple(_table(since, [first + timedelta(days=number) for number in range(days)]))
     unknown = Step.objects.asking().filter(asks="outcome").select_related("run").order_by("asked_at")
-    figures = (_ended(table), _answered(since), _undone(since), _doubtful(unknown))
+    oldest = tuple(unknown[:5])
+    figures = (_ended(table), _answered(since), _undone(since), _doubtful(oldest, unknown.count()))
     causes = tuple(_causes(since))
     outcomes = tuple((str(state), RUN_LOOKS[state].word) for state in OUTCOMES)
-    return Dashboard(days, outcomes, table, _chart(table), figures, causes, tuple(unknown[:5]))
+    return Dashboard(days, outcomes, table, _chart(table), figures, causes, oldest)
 
 
 def _table(since: datetime, days: Iterable[date]) -> Iterable[Day]:
@@ -156,7 +156,7 @@ def _answered(since: datetime) -> Figure:
     """Half of the answers took no longer than the median, nine in ten no longer than the ninth tenth."""
     sql = """
         SELECT count(*), percentile_cont(ARRAY[0.5, 0.9]) WITHIN GROUP (
-                   ORDER BY extract(epoch FROM at - asked_at)::float8)
+                   ORDER BY date_part('epoch', at - asked_at))
           FROM approvals_answer WHERE at >= %s AND asked_at IS NOT NULL
     """
     with connection.cursor() as cursor:
@@ -178,13 +178,11 @@ def _undone(since: datetime) -> Figure:
     return Figure("undos that worked", _share(well, well + badly), f"{badly:,} stuck or abandoned")
 
 
-def _doubtful(unknown: Any) -> Figure:
-    oldest, count = unknown.first(), unknown.count()
-    if oldest is None or oldest.asked_at is None:
+def _doubtful(oldest: Sequence[Step], count: int) -> Figure:
+    if not oldest or oldest[0].asked_at is None:
         return Figure("unknown outcomes", "0", "nothing is in doubt")
-    return Figure(
-        "unknown outcomes", f"{count:,}", f"the oldest for {_short(span(timezone.now() - oldest.asked_at))}"
-    )
+    age = _short(span(timezone.now() - oldest[0].asked_at))
+    return Figure("unknown outcomes", f"{count:,}", f"the oldest for {age}")
 
 
 def _causes(since: datetime) -> Iterable[tuple[str, int]]:

@@ -99,7 +99,7 @@ class AttemptHistory(History):
     """Each sending."""
 
     run_lookup = "step__run__in"
-    ordering: ClassVar[tuple[str, ...]] = ("-step", "-number")
+    ordering: ClassVar[tuple[str, ...]] = ("-step_id", "-number")  # "-step" would be in the order of the runs
     list_display = (
         "id",
         "step",
