@@ -50,6 +50,12 @@ def test_a_stuck_rollback_undoes_nothing_below_it(agent: str) -> None:
     )
 
 
+def test_what_nothing_undoes_is_not_counted_as_still_to_be_undone(agent: str) -> None:
+    WORLD.script = {"tag": ["raises"], "refund": ["refuses"] * 4}
+    run = until(approve_all(start(agent, "mail 1, then charge 1 40.00, then tag 1")), "stuck")
+    assert question(run).question.endswith(" 1 step(s) still need undoing.")
+
+
 def test_retry_sends_the_undo_again_under_its_key(agent: str) -> None:
     WORLD.script = {"mail": ["raises"], "refund": ["raises"] * 5}
     run = until(approve_all(start(agent, "charge 1 40.00, then mail 1")), "stuck")

@@ -13,7 +13,7 @@ from random import Random
 from typing import Any, ClassVar
 
 import pytest
-from hypothesis import HealthCheck, seed, settings
+from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -36,9 +36,10 @@ UNDO = {"put": "take", "store": "unstore", "enlist": "unlist"}
 WRITES = (*UNDO, "send")
 KINDS = (*WRITES, "look")
 POINTS = ("before-intent", "after-intent", "after-call", "after-outcome", "take-over", "rewind")
-FORGETFUL = ("before-intent", "after-call", "rewind")  # what the last call answered is not written down yet
 BLIND = ("put", "send")  # cannot be looked up, and honour no keys
 POLICIES = [*[("atomic", "ordered")] * 2, *[("atomic", "best_effort")] * 2, ("keep", "ordered")]
+BEFORE_THE_COMMIT = ("after-call", "before-intent", "rewind")  # that records the last outcome
+LOST = "times out for all that is known: the process died with the answer"
 PATIENCE = 60  # turns of a worker within which a run ends
 # Lists drawn by Hypothesis are mostly short and simple; those of a seed are not.
 DICE = st.integers(0, 2**32 - 1).map(Random)
@@ -66,7 +67,8 @@ class Model(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         SHELF.reset()
-        self.dies_at, self.dies_after, self.died_at = "", 0, ""
+        self.dies_at, self.dies_after = "", 0
+        self.turn_began = 0  # how many calls had been heard when the worker took the run
         self.stops = False  # somebody said something after which the run must not succeed
         self.stopped_at: int | None = None  # how many calls had been heard then
         self.skipped: set[int] = set()
@@ -82,8 +84,16 @@ class Model(RuleBasedStateMachine):
         if self.dies_after:
             self.dies_after -= 1
             return
-        self.dies_at, self.died_at = "", point
+        self.dies_at = ""
+        if point in BEFORE_THE_COMMIT and len(SHELF.heard) > self.turn_began:
+            self._forget_the_answer("" if point != "after-call" else tool)
         raise Died
+
+    def _forget_the_answer(self, of: str) -> None:
+        """The process died with the answer of its last call: nobody knows what it was."""
+        tool, number, _ = SHELF.heard[-1]
+        if of in ("", tool):
+            SHELF.heard[-1] = (tool, number, LOST)
 
     @initialize(dice=DICE)
     def start(self, dice: Random) -> None:
@@ -92,7 +102,7 @@ class Model(RuleBasedStateMachine):
         self.plan, (self.mode, self.rollback) = plan, policy
         recovery = dice.choice(["resume", "resume", "compensate"])
         SHELF.coming = _coming(dice)
-        if dice.randint(0, 2) == 0:  # something is done, the next call fails, and some undos are refused
+        if dice.randint(0, 2) == 0:  # something is done, the next call fails, some undos are refused
             SHELF.coming = ["works"] * dice.randint(2, 4) + ["refuses"]
             SHELF.broken = set(dice.sample(sorted(UNDO.values()), dice.randint(1, 3)))
         thread = services.start_thread(AGENT, self.agents[policy], f"u-{next(self.users)}")
@@ -128,13 +138,10 @@ class Model(RuleBasedStateMachine):
 
     @rule()
     def a_worker_goes_on(self) -> None:
-        before = len(SHELF.heard)
+        self.turn_began = len(SHELF.heard)
         try:
             advance(self.run.pk)
         except Died:
-            if self.died_at in FORGETFUL and len(SHELF.heard) > before:
-                tool, number, _ = SHELF.heard[-1]
-                SHELF.heard[-1] = (tool, number, "times out: its process died with the answer")
             Run.objects.filter(pk=self.run.pk).update(lease_expires_at=LONG_AGO)
         self.run.refresh_from_db()
         if self.run.gave_up:
@@ -310,6 +317,10 @@ def test_whatever_happens_the_world_at_the_end_is_what_the_model_says(
         stateful_step_count=25,
         deadline=None,
         database=None,
+        phases=[
+            Phase.explicit,
+            Phase.generate,
+        ],  # to shrink one of these takes minutes, and tells little more
         suppress_health_check=list(HealthCheck),
     )
     reach = faults.reach

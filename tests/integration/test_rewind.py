@@ -1,5 +1,7 @@
 """The rewind: the next turn reads one summary of a failed run, and the record keeps every line of it."""
 
+from pathlib import Path
+
 import pytest
 from django.db import transaction
 
@@ -11,7 +13,7 @@ from runs.loading import load_steps
 from runs.models import Event, Message, Run
 from runs.rewind import memory, rewind
 from runs.transitions import claim
-from tests.factories import AGENT, PERSON, answer, approve_all, reply, start, until
+from tests.factories import AGENT, PERSON, TOOLS, answer, approve_all, make_agent, reply, start, until
 from tests.world import WORLD
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -84,9 +86,17 @@ def test_while_the_run_is_stuck_nothing_is_forgotten_and_no_turn_is_taken(agent:
         _next_turn(run, "read 1")
 
 
-def test_while_an_undo_remains_a_rewind_is_refused(agent: str) -> None:
+@pytest.mark.parametrize(
+    ("has", "left"), [(TOOLS, "charge"), ([tool for tool in TOOLS if tool != "refund"], "refund")]
+)
+def test_while_an_undo_remains_a_rewind_is_refused(
+    agent: str, tmp_path: Path, has: list[str], left: str
+) -> None:
+    """Also where its agent has lost the tool since: the undo is under way all the same."""
     run = _stuck(agent)
-    with transaction.atomic(), pytest.raises(RewindWithPendingCompensation, match="still has to undo charge"):
+    make_agent(tmp_path, tools=has)
+    refused = pytest.raises(RewindWithPendingCompensation, match=f"still has to undo {left}")
+    with transaction.atomic(), refused:
         held = claim(run.pk, "an operator's hand")
         assert held is not None
         held.take(load_steps(held))

@@ -12,7 +12,7 @@ from runs.models import Attempt, Run, Step
 from runs.saga import Saga, recover
 from tests import boxes
 from tests.boxes import provision, world
-from tests.factories import answer, reply
+from tests.factories import answer, expire, reply, start
 from tests.sagas import DONE, UNDONE, Unhealthy, died, expired, failing, three_steps
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("boxes_world")]
@@ -116,6 +116,15 @@ def test_two_recoveries_at_once_undo_once() -> None:
         found = [both.submit(_recover_and_hang_up) for _ in range(2)]
         assert [one.result() for one in found]
     assert world() == [*DONE[:2], *UNDONE[1:]]
+
+
+def test_a_recovery_leaves_the_runs_of_agents_to_the_workers(agent: str) -> None:
+    run = start(agent, "charge 1 40.00")
+    Run.objects.filter(pk=run.pk).update(state="running")
+    expire(run)
+    assert recover() == []
+    run.refresh_from_db()
+    assert (run.state, run.lease_owner) == ("running", "elsewhere:1:dead")
 
 
 def _recover_and_hang_up() -> bool:

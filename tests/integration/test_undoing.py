@@ -124,15 +124,13 @@ def test_done_by_hand_goes_on_with_the_next_write(agent: str) -> None:
     assert WORLD.calls[-1] == "refund" and WORLD.calls.count("refund") == 5
 
 
-def test_abandon_stops_the_rollback_and_lists_what_is_left(agent: str) -> None:
-    WORLD.script = {"mail": ["raises"], "refund": ["raises"] * 4}
-    run = until(
-        approve_all(start(agent, "charge 1 40.00, then charge 2 40.00, then mail 1")), "stuck", "waiting"
-    )
+def test_abandon_stops_the_rollback_and_lists_what_is_left_latest_first(agent: str) -> None:
+    WORLD.script = {"mail": ["raises"], "untag": ["refuses"] * 4}
+    run = until(approve_all(start(agent, "charge 1 40.00, then tag 1, then mail 1")), "stuck", "waiting")
     run = answer(run, "abandon", reason="the customer keeps both")
     assert run.state == "abandoned"
-    assert reply(run).endswith("Still to undo: charge, charge.")
-    assert WORLD.calls.count("refund") == 4
+    assert reply(run).endswith("Still to undo: tag, charge.")
+    assert (WORLD.calls.count("untag"), WORLD.calls.count("refund")) == (4, 0)
 
 
 def test_best_effort_goes_on_past_a_failed_undo(tmp_path: Path) -> None:
