@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from django.conf import settings as django_settings
+from django.db import connections
 from django.test.utils import setup_databases, teardown_databases
 
 from examples.services.process import Services, running
@@ -141,10 +142,12 @@ def browser() -> "Iterator[Browser]":
 
     # Its event loop runs in this thread; the tests' own queries are as safe as before.
     os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
+    connections.close_all()  # where a loop runs, Django has other connections than where none does
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=CHROMIUM_OPTIONS)
         yield chromium
         chromium.close()
+        connections.close_all()
     del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]
 
 
