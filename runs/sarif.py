@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import quote
 
 from runs.digest import sha256
-from runs.tools.lints import MENDS, OF_AGENTS
+from runs.tools.lints import MENDS, OF_AGENTS, OF_RULES
 from runs.verify import Located
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -39,7 +39,7 @@ def _rule(lint: str) -> dict[str, Any]:
 def _result(item: Located) -> dict[str, Any]:
     finding, artifact = item.finding, _artifact(item.place.path)
     place = {"artifactLocation": artifact, "region": {"startLine": item.place.line}}
-    name = {"name": finding.tool, "kind": "function"}
+    name = {"name": finding.tool, "kind": "object" if finding.lint in OF_RULES else "function"}
     whose = list(finding.agents) if finding.lint in OF_AGENTS else []
     identity = sha256([finding.lint, finding.tool, finding.message, artifact["uri"], whose])
     return {

@@ -1,4 +1,4 @@
-"""Everything that is said of agents before launch, each with its place: what `stalwart verify` prints.
+"""Everything that is said of agents and rules before launch, each with its place: what `stalwart verify` prints.
 
 verify()        every agent file of this installation
 verify("desk")  one agent, with the tools that it may call and those that undo them
@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from runs.agentfile import AgentSpec, agent, agents
+from runs.rulebook.findings import findings
 from runs.tools import lints
 from runs.tools.lints import Finding
 from runs.tools.registry import Tool
@@ -55,7 +56,28 @@ def verify(name: str = "", *, record: bool = True) -> list[Located]:
             known = merged[key].finding.agents if key in merged else ()
             both = tuple(dict.fromkeys((*known, *finding.agents)))
             merged[key] = Located(replace(finding, agents=both), place)
-    return list(merged.values())
+    return [*merged.values(), *(item for having in rulebooks(name) for item in _of_rules(having))]
+
+
+def rulebooks(name: str = "") -> list[list[AgentSpec]]:
+    """For each rulebook, the agents that go by it; or the one agent, if it has one. Raises as verify does."""
+    specs = [agent(name)] if name else list(agents().values())
+    paths = dict.fromkeys(spec.rulebook.file for spec in specs if spec.rulebook.rules)
+    return [[spec for spec in specs if spec.rulebook.file == path] for path in paths]
+
+
+def _of_rules(specs: list[AgentSpec]) -> Iterator[Located]:
+    """What is odd about a rule for all who go by its rulebook: one that is meant for some of them is not odd."""
+    said: dict[tuple[str, str], list[str]] = {}
+    for spec in specs:
+        for found in findings(spec):
+            said.setdefault((found.rule, found.kind), []).append(found.message)
+    names, rulebook = tuple(spec.name for spec in specs), specs[0].rulebook
+    for (rule, kind), messages in said.items():
+        if len(messages) >= len(specs):
+            message = "; ".join(dict.fromkeys(messages))
+            place = Place(Path(rulebook.file).resolve(), rulebook.line(rule))
+            yield Located(Finding(f"rule_{kind}", rule, message, names), place)
 
 
 def findings_of(spec: AgentSpec) -> list[Finding]:

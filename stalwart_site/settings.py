@@ -70,7 +70,7 @@ MIDDLEWARE = [
     "csp.middleware.CSPMiddleware",  # first: every response has the policy, files among them
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    # Pages too. Nothing is told by their length (BREACH): random bytes go with each, and its token is new each time.
+    # Pages too. Against BREACH (guessing by length) random bytes go with each, and its token is masked anew.
     "django.middleware.gzip.GZipMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",

@@ -275,6 +275,10 @@ class Rulebook:
         """64 hex digits over what the rules say."""
         return sha256([{"name": rule.name, **_written(rule.says)} for rule in self.rules])
 
+    def line(self, name: str) -> int:
+        """Where the rule of this name stands in `file`."""
+        return next(rule.line for rule in self.rules if rule.name == name)
+
     def of(self, tool: str, *, undo: bool = False) -> tuple[Rule, ...]:
         """The rules that speak of a call of this tool."""
         return tuple(rule for rule in self._by_tool.get(tool, ()) if rule.says.undos or not undo)

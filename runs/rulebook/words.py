@@ -1,6 +1,6 @@
-"""The rules in words: for `stalwart rules show`, for pages, and for the cause of a refusal."""
+"""The rules in words: for `stalwart rules show`, `stalwart verify`, for pages, and for the cause of a refusal."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from runs.rulebook.shapes import DAYS, Cap, Hours, Order, Rule, Rulebook, RuleSection
@@ -33,6 +33,14 @@ def in_words(rulebook: Rulebook) -> tuple[RuleInWords, ...]:
         )
         for rule in rulebook.rules
     )
+
+
+def as_lines(rulebook: Rulebook) -> Iterator[str]:
+    """Every rule as it is printed."""
+    for rule in in_words(rulebook):
+        yield f"  {rule.name}: {rule.sentence}"
+        if rule.because:
+            yield f"    because {rule.because}"
 
 
 def sentence(rule: Rule) -> str:

@@ -44,7 +44,11 @@ MENDS = {
     "QG013": "Let the rulebook order it after a write that can be undone, so that its question says so, and let it ask "
     "for confirmation. One that is there to undo others can be refused to the agent itself (refuse, undos: false).",
     "QG105": "Name the tool that undoes it, or mark it irreversible, so that its question says so.",
+    "rule_never_fires": "Correct its condition or its tools, or drop the rule: nobody is protected by it.",
+    "rule_forbids_all": "If that is meant, take the tool from the agent; else correct the rule.",
+    "rule_changes_nothing": "Drop it, or have it ask more than the tool itself does.",
 }
+OF_RULES = frozenset({"rule_never_fires", "rule_forbids_all", "rule_changes_nothing"})
 OF_AGENTS = frozenset({"compensation_out_of_reach", "QG013", "QG105"})  # the others are about tools
 IRREVERSIBLE_FIRST = (
     "an irreversible step can come before steps that would be undone, without its confirmation saying so"
@@ -57,7 +61,7 @@ UNSAID = (
 
 @dataclass(frozen=True)
 class Finding:
-    """One lint about one tool. `agents` are those that have the tool; `route` is the route of a QG."""
+    """One lint about one tool, or one rule. `agents` are those that have it; `route` is the route of a QG."""
 
     lint: str
     tool: str

@@ -85,6 +85,57 @@ def places(found: list[Located]) -> dict[str, str]:
     return {f"{item.finding.lint} {item.finding.tool}": str(item.place).rpartition("/")[2] for item in found}
 
 
+# --- Rules ----------------------------------------------------------------------------------------------
+RULES = """rules:
+  no_mail_at_all:
+    tools: mail
+    refuse: true
+  never:
+    tools: provision
+    refuse: true
+    when: 1 > 2
+  large_orders:
+    tools: provision
+    ask: lead
+    because: they are checked by hand
+    when: args.order > 1000
+"""
+
+
+@pytest.fixture
+def ruled(shop: Path) -> Path:
+    """The same shop, with rules."""
+    (shop / "rules.yaml").write_text(RULES)
+    (shop / "agent.yaml").write_text("rulebook: rules.yaml\n" + (shop / "agent.yaml").read_text())
+    agentfile._known.clear()
+    agentfile.register(shop / "agent.yaml")
+    return shop
+
+
+def test_it_shows_the_rules_in_words(ruled: Path) -> None:
+    said, _ = command("--no-record")
+    assert said.endswith(
+        "shop, mailer: 3 rule(s)\n"
+        "  no_mail_at_all: mail: refused.\n"
+        "  never: provision: refused, when 1 > 2.\n"
+        "  large_orders: provision: a person with the role lead is asked, when args.order > 1000.\n"
+        "    because they are checked by hand\n"
+    )
+
+
+def test_it_finds_a_rule_that_can_never_fire_at_its_line(ruled: Path) -> None:
+    assert places(verify(record=False))["rule_never_fires never"] == "rules.yaml:5"
+    said, _ = command("--no-record")
+    assert "rules.yaml:5: never: rule_never_fires: its condition is never true" in said.splitlines()
+    assert f"rule_never_fires: {MENDS['rule_never_fires']}" in said.splitlines()
+
+
+def test_a_rule_for_another_agent_is_not_odd(ruled: Path) -> None:
+    """The mailer cannot provision, and the shop can. Asked about alone, the mailer has a rule that never fires."""
+    assert "rule_never_fires large_orders" not in places(verify(record=False))
+    assert places(verify("mailer", record=False))["rule_never_fires large_orders"] == "rules.yaml:9"
+
+
 # --- None fails anything ------------------------------------------------------------------------------
 def test_none_fails_anything(shop: Path) -> None:
     said, code = command()

@@ -8,7 +8,7 @@ from typing import Any
 from runs.agentfile import AgentSpec, agent, agents
 from runs.rulebook.findings import findings
 from runs.rulebook.trials import Trial, try_out
-from runs.rulebook.words import in_words
+from runs.rulebook.words import as_lines, in_words
 from stalwart_site.terminal import ERROR, TerminalCommand
 
 
@@ -42,12 +42,9 @@ class Command(TerminalCommand):
         return 0
 
     def _show_one(self, spec: AgentSpec) -> None:
-        rules = in_words(spec.rulebook)
-        self.say(f"{spec.name}: {len(rules)} rule(s), version {spec.rule_version}")
-        for rule in rules:
-            self.say(f"  {rule.name}: {rule.sentence}")
-            if rule.because:
-                self.say(f"    because {rule.because}")
+        self.say(f"{spec.name}: {len(spec.rulebook.rules)} rule(s), version {spec.rule_version}")
+        for line in as_lines(spec.rulebook):
+            self.say(line)
         for found in findings(spec):
             self.say(f"  ! {found.rule} {found.kind.replace('_', ' ')}: {found.message}")
 

@@ -1,4 +1,4 @@
-"""`stalwart verify`: what is said of tools and agents before launch."""
+"""`stalwart verify`: what is said of tools, agents and rules before launch."""
 
 import json
 from argparse import ArgumentParser
@@ -7,15 +7,18 @@ from typing import Any
 
 from runs import sarif
 from runs.errors import ConfigurationError
+from runs.rulebook.words import as_lines
 from runs.tools.lints import MENDS
-from runs.verify import Located, verify
+from runs.verify import Located, rulebooks, verify
 from stalwart_site.terminal import ERROR, TerminalCommand, usage
 
 
 class Command(TerminalCommand):
     """Reads only. Exit code 0 whatever is found; with `--strict`, 1 where anything is."""
 
-    help = "Say what recovery lacks: undos, keys, confirmations, routes. Fails nothing, unless --strict."
+    help = (
+        "Say what recovery lacks: undos, keys, confirmations, routes, rules. Fails nothing, unless --strict."
+    )
     database = False  # opened here, unless the record is not asked
 
     def arguments(self, parser: ArgumentParser) -> None:
@@ -44,6 +47,7 @@ class Command(TerminalCommand):
             self.say_json([_as_json(item) for item in found])
         elif options["sarif"] != "-":
             self._list(found)
+            self._show_rules(options["agent"])
         return ERROR if found and options["strict"] else 0
 
     def _list(self, found: list[Located]) -> None:
@@ -58,6 +62,15 @@ class Command(TerminalCommand):
                 self.say(f"{lint}: {MENDS[lint]}")
         self.say()
         self.say(f"{len(found)} finding(s). None of them stops anything.")
+
+    def _show_rules(self, name: str) -> None:
+        """What each rulebook says, in words: whether that is right is for a person to see."""
+        for specs in rulebooks(name):
+            rulebook = specs[0].rulebook
+            self.say()
+            self.say(f"{', '.join(spec.name for spec in specs)}: {len(rulebook.rules)} rule(s)")
+            for line in as_lines(rulebook):
+                self.say(line)
 
     def _write_sarif(self, target: str, found: list[Located]) -> None:
         text = json.dumps(sarif.report(found), indent=2, ensure_ascii=False)

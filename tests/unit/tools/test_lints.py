@@ -7,7 +7,7 @@ from typing import Any, TypedDict
 import pytest
 from pydantic import BaseModel
 
-from runs.tools.lints import CHECKS, MENDS, OF_AGENTS, of_agent, of_file
+from runs.tools.lints import CHECKS, MENDS, OF_AGENTS, OF_RULES, of_agent, of_file
 from runs.tools.registry import Tool
 from tests.unit.tools.shop import agent, findings, found, made_tool, routes, write
 
@@ -134,7 +134,7 @@ def test_without_its_confirmation_saying_so() -> None:
 
 def test_every_lint_says_how_to_mend_it_and_stands_in_the_docs() -> None:
     docs = (Path(__file__).parents[3] / "docs" / "lints.md").read_text()
-    assert set(CHECKS) | OF_AGENTS | {"undo_never_run"} == set(MENDS)
+    assert set(CHECKS) | OF_AGENTS | OF_RULES | {"undo_never_run"} == set(MENDS)
     for lint, mend in MENDS.items():
         assert f"| `{lint}` | " in docs
         assert mend.endswith(".")
