@@ -66,7 +66,11 @@ class Visit:
         self.responses.append(response)
 
     def say(self, message: Any) -> None:
-        self.said.append(message.text)
+        if message.type in (
+            "error",
+            "warning",
+        ):  # chromium also remarks what it did, such as an autofocus not needed
+            self.said.append(message.text)
 
 
 @pytest.fixture(scope="module")
