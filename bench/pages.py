@@ -14,14 +14,12 @@ import contextlib
 import os
 import platform
 import statistics
-import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import django
-
+from bench.installation import installed
 from bench.server import Server, serve
 from bench.stopwatch import Cost, Stopwatch
 
@@ -35,7 +33,7 @@ MOST = 12  # queries of a page
 def main() -> None:
     """Fill, measure, print."""
     options = _options()
-    with serve() as server, _django(server.database("pages")):
+    with serve() as server, _as_served(server.database("pages")):
         from bench.many_runs import fill
         from runs.models import Run
 
@@ -59,29 +57,16 @@ def _options() -> argparse.Namespace:
 
 
 @contextlib.contextmanager
-def _django(url: str) -> Iterator[None]:
-    """Django on a fresh database, as it is served; none of the shell's settings counts."""
-    with tempfile.TemporaryDirectory(prefix="stalwart-bench-") as home:
-        for name in [name for name in os.environ if name.startswith("STALWART_")]:
-            del os.environ[name]
-        os.environ |= {
-            "DATABASE_URL": url,
-            "DJANGO_SETTINGS_MODULE": "stalwart_site.settings",
-            "STALWART_HOME": home,
-            "STALWART_AGENTS": ",".join(str(HERE / name) for name in AGENTS),
-            "STALWART_RETRY_SECONDS": "0.01",
-        }
-        django.setup()
+def _as_served(url: str) -> Iterator[None]:
+    """With its files, and with people."""
+    with installed(url, *(str(HERE / name) for name in AGENTS), STALWART_RETRY_SECONDS="0.01"):
         from django.core.management import call_command
-        from django.db import connections
 
         from runs.demo import make_logins
 
-        call_command("migrate", verbosity=0)
         call_command("collectstatic", interactive=False, verbosity=0)
         make_logins()
         yield
-        connections.close_all()
 
 
 def _head(server: Server, runs: int, seconds: float) -> Iterator[str]:

@@ -12,15 +12,13 @@ import json
 import os
 import platform
 import sys
-import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-import django
-
 from bench.floors import Floor
+from bench.installation import installed
 from bench.peering import MISSING, PEERS, Peers
 from bench.report import as_text, summary
 from bench.server import Server, serve
@@ -52,7 +50,7 @@ class Case:
 def main() -> None:
     """Measure and print."""
     options = _options()
-    with serve() as server, _django(server.database("stalwart")):
+    with serve() as server, installed(server.database("stalwart"), str(HERE / "agent.yaml")):
         report = _report(server, options)
     print(json.dumps(report, indent=1) if options.json else as_text(report))
 
@@ -68,27 +66,6 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
     return parser.parse_args()
-
-
-@contextlib.contextmanager
-def _django(url: str) -> Iterator[None]:
-    """Django on a fresh database, in a state folder of its own; none of the shell's settings counts."""
-    with tempfile.TemporaryDirectory(prefix="stalwart-bench-") as home:
-        for name in [name for name in os.environ if name.startswith("STALWART_")]:
-            del os.environ[name]
-        os.environ |= {
-            "DATABASE_URL": url,
-            "DJANGO_SETTINGS_MODULE": "stalwart_site.settings",
-            "STALWART_HOME": home,
-            "STALWART_AGENTS": str(HERE / "agent.yaml"),
-        }
-        django.setup()
-        from django.core.management import call_command
-        from django.db import connections
-
-        call_command("migrate", verbosity=0)
-        yield
-        connections.close_all()
 
 
 def _report(server: Server, options: argparse.Namespace) -> dict[str, Any]:

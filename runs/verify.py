@@ -5,7 +5,7 @@ verify("desk")  one agent, with the tools that it may call and those that undo t
 """
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -45,10 +45,8 @@ def verify(name: str = "", *, record: bool = True) -> list[Located]:
 
     `record`: ask the database which undos were ever executed.
     """
-    specs = [agent(name)] if name else list(agents().values())
     merged: dict[Any, Located] = {}
-    for path in dict.fromkeys(spec.path for spec in specs):
-        of_file = [spec for spec in specs if spec.path == path]
+    for of_file in _grouped(_specs(name), lambda spec: spec.path):
         places = _Places(of_file)
         for finding in _found(of_file, record=record, whole=not name):
             place = places.of(finding)
@@ -61,9 +59,16 @@ def verify(name: str = "", *, record: bool = True) -> list[Located]:
 
 def rulebooks(name: str = "") -> list[list[AgentSpec]]:
     """For each rulebook, the agents that go by it; or the one agent, if it has one. Raises as verify does."""
-    specs = [agent(name)] if name else list(agents().values())
-    paths = dict.fromkeys(spec.rulebook.file for spec in specs if spec.rulebook.rules)
-    return [[spec for spec in specs if spec.rulebook.file == path] for path in paths]
+    ruled = [spec for spec in _specs(name) if spec.rulebook.rules]
+    return _grouped(ruled, lambda spec: spec.rulebook.file)
+
+
+def _specs(name: str) -> list[AgentSpec]:
+    return [agent(name)] if name else list(agents().values())
+
+
+def _grouped(specs: list[AgentSpec], by: Callable[[AgentSpec], Any]) -> list[list[AgentSpec]]:
+    return [[spec for spec in specs if by(spec) == key] for key in dict.fromkeys(map(by, specs))]
 
 
 def _of_rules(specs: list[AgentSpec]) -> Iterator[Located]:
