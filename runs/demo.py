@@ -1,5 +1,8 @@
 """The people of a practice machine."""
 
+import functools
+
+from django.contrib.auth.hashers import make_password
 from django.contrib.auth.models import Group, User
 
 from runs.roles import ROLES
@@ -14,6 +17,12 @@ LOGINS = [
 PASSWORD = "practice"  # of every demo login; this command is refused where faults are not allowed
 
 
+@functools.cache
+def _hashed() -> str:
+    """Once, for it takes a quarter of a second: whoever knows one of these passwords knows all of them."""
+    return make_password(PASSWORD)
+
+
 def make_logins() -> None:
     """Make the demo people, each with their role; those that exist keep what they have."""
     groups: dict[str, Group] = {role: Group.objects.get_or_create(name=role)[0] for role in ROLES}
@@ -25,6 +34,6 @@ def make_logins() -> None:
             defaults={"first_name": first, "last_name": last, "is_staff": admin, "is_superuser": admin},
         )
         if new:
-            user.set_password(PASSWORD)
+            user.password = _hashed()
             user.save(update_fields=["password"])
         user.groups.add(groups[role])

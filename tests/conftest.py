@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.conf import settings as django_settings
 from django.db import connections
+from django.test import TransactionTestCase
 from django.test.utils import setup_databases, teardown_databases
 
 from examples.services.process import Services, running
 from stalwart_site.embedded_postgres import EmbeddedPostgres
 from tests.browser_options import CHROMIUM, CHROMIUM_OPTIONS
+from tests.cleared import empty_the_tables
 from tests.early import EMBEDDED, HOME, POSTGRES_FOLDER
 from tests.processes import Processes
 
@@ -106,6 +108,16 @@ def django_db_setup(
     yield
     with django_db_blocker.unblock():
         teardown_databases(made, verbosity=0)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _tables_emptied_fast() -> Iterator[None]:
+    """After a test of real transactions Django truncates every table and makes all permissions anew: a tenth of
+    a second. Rows are few, so they are deleted; what `migrate` made stays.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(TransactionTestCase, "_fixture_teardown", lambda case: empty_the_tables())
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -1,6 +1,8 @@
 """A console that runs: real web server, real worker, practice services; and people who sign in.
 
-console          a fresh one for each test
+web              the web server, one for the session: it keeps nothing of its own
+console          its address, on fresh rows and books for each test
+workers          a worker and a sweep beside it
 shared_console   one for all tests of a module: each makes what it needs, and looks at that alone
 open_as          a page of a fresh profile in which somebody is signed in there; they sign in once in a module
 """
@@ -11,11 +13,11 @@ from urllib.parse import urlsplit
 
 import httpx
 import pytest
-from django.core.management import call_command
 from django.db import connection
 
 from examples.services.process import Services
 from runs.demo import PASSWORD, make_logins
+from tests.cleared import empty_the_tables
 from tests.early import HOME
 from tests.processes import Processes, until
 
@@ -50,15 +52,27 @@ def _nobody_else_is_asked(hosts: set[str]) -> Iterator[None]:
     assert hosts == {HOST}
 
 
+@pytest.fixture(scope="session")
+def web(django_db_setup: None, services: Services) -> Iterator[str]:
+    """The address of a web server on the tests' database."""
+    started = Processes(services.url, HOME)
+    yield started.web()
+    started.end_all()
+
+
 @pytest.fixture
-def console(processes: Processes, services: Services) -> str:
+def console(transactional_db: None, web: str, services: Services) -> str:
     """The address of the console, with the demo people, on fresh books."""
     httpx.post(f"{services.url}/reset", trust_env=False).raise_for_status()
     make_logins()
-    url = processes.web()
+    return web
+
+
+@pytest.fixture
+def workers(processes: Processes, console: str) -> None:
+    """What carries the console's runs out."""
     processes.worker()
     processes.sweep()
-    return url
 
 
 @pytest.fixture
@@ -87,27 +101,26 @@ def house(
         started = Processes(services.url, HOME)
         yield started
         started.end_all()
-        until(lambda: not _others(), f"the last of these sessions to be gone: {_others()}")
-        call_command("flush", interactive=False, verbosity=0)
+        until(lambda: not _at_work(), f"the last of these sessions to be done: {_at_work()}")
+        empty_the_tables()
 
 
-def _others() -> Any:
-    """The sessions on this database but for our own, and for the server's autovacuum."""
+def _at_work() -> Any:
+    """The sessions on this database that do something, but for our own and the server's autovacuum."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT application_name, state, query FROM pg_stat_activity WHERE datname = current_database()"
+            "SELECT state, query FROM pg_stat_activity WHERE datname = current_database() AND state <> 'idle'"
             " AND backend_type = 'client backend' AND pid <> pg_backend_pid()"
         )
         return cursor.fetchall()
 
 
 @pytest.fixture(scope="module")
-def shared_console(house: Processes) -> str:
+def shared_console(house: Processes, web: str) -> str:
     """The address of the console of this module."""
-    url = house.web()
     house.worker()
     house.sweep()
-    return url
+    return web
 
 
 @pytest.fixture(scope="module")

@@ -22,7 +22,7 @@ PATIENCE = 20_000  # milliseconds: real processes carry them out
 
 
 @pytest.fixture
-def questions(console: str) -> list[Step]:
+def questions(workers: None) -> list[Step]:
     """Three charges that can be undone, and a receipt that cannot."""
     for order in (4411, 4412, 4415):
         _start(f"charge order {order} 40.00", f"u-{order}")

@@ -44,15 +44,14 @@ MOST_BYTES = 120_000  # of a first page, and all that it loads
 
 
 @pytest.fixture(scope="module")
-def practice(house: Processes, browser: "Browser") -> str:
+def practice(house: Processes, web: str, browser: "Browser") -> str:
     """The address of a console with the practice queue in it. The tests only look."""
-    url = house.web()
     house.worker(STALWART_WORKERS="2", STALWART_LOOK_AGAIN_SECONDS="3600")
     house.sweep()
     filling = house.start("practice")
     assert filling.process.wait(120) == 0, filling.said()
-    add_webhook(browser, url)
-    return url
+    add_webhook(browser, web)
+    return web
 
 
 @dataclass

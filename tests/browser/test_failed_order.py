@@ -3,6 +3,7 @@
 import re
 from typing import TYPE_CHECKING
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import SignIn
@@ -21,6 +22,7 @@ WARNINGS = [
     "Nothing can undo this step once it runs.",
     "Nothing undoes this step, and the steps after it cannot undo it.",
 ]
+pytestmark = pytest.mark.usefixtures("workers")
 PATIENCE = 20_000  # milliseconds: real processes carry it out
 
 

@@ -110,6 +110,7 @@ def test_it_fits_a_phone_and_paper(page: "Page", console: str, sign_in: SignIn, 
     expect(page.get_by_role("button", name="Keep the note")).to_be_hidden()
 
 
+@pytest.mark.usefixtures("workers")
 def test_an_operator_undoes_a_run_after_a_second_look(page: "Page", console: str, sign_in: SignIn) -> None:
     assert page.context.browser
     someone = page.context.browser.new_context()

@@ -47,11 +47,10 @@ def doubt(
 
 
 def test_half_an_answer_and_then_the_lookup_settles_it(
-    page: "Page", processes: Processes, doubt: Step
+    page: "Page", processes: Processes, web: str, doubt: Step
 ) -> None:
     make_logins()
-    address = processes.web()
-    page.goto(f"{address}/questions/{doubt.pk}/")
+    page.goto(f"{web}/questions/{doubt.pk}/")
     page.get_by_label("Name").fill("olga")
     page.get_by_label("Password").fill(PASSWORD)
     page.get_by_role("button", name="Sign in").click()

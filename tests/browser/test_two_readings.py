@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+import pytest
 from playwright.sync_api import expect
 
 from runs.models import Run
@@ -11,6 +12,8 @@ if TYPE_CHECKING:
     from playwright.sync_api import Page
 
 TURN = "look up order 4411, then look up order 4412, then send the receipt for the same order"
+
+pytestmark = pytest.mark.usefixtures("workers")
 
 
 def test_the_reading_that_is_meant_is_pressed(page: "Page", console: str, sign_in: SignIn) -> None:

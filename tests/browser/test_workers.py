@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+import pytest
 from playwright.sync_api import expect
 
 from runs.models import WorkerOrder
@@ -10,6 +11,7 @@ from tests.browser.conftest import SignIn
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
+pytestmark = pytest.mark.usefixtures("workers")
 PATIENCE = 20_000  # milliseconds: it hears of an order at its next beat
 
 
