@@ -7,6 +7,7 @@ browser     chromium; where there is none, its tests are left out, or an error w
 """
 
 import os
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,10 +34,13 @@ if TYPE_CHECKING:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Browser tests come last, or not at all.
 
-    Last, since playwright keeps an event loop running in this thread, which Django and asyncio notice.
+    Last, since playwright keeps an event loop running in this thread, which Django and asyncio notice. Of their files
+    the longest first, so that in the end no process of pytest-xdist waits for another one.
     """
     in_browser = [item for item in items if "browser" in getattr(item, "fixturenames", ())]
     others = [item for item in items if item not in in_browser]
+    tests = Counter(item.path for item in in_browser)
+    in_browser.sort(key=lambda item: (-tests[item.path], item.path))
     if in_browser and CHROMIUM is None:
         if os.environ.get("REQUIRE_BROWSER") == "1":
             raise pytest.UsageError("REQUIRE_BROWSER=1, and there is no chromium: install it")
