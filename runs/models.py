@@ -302,9 +302,14 @@ class Step(models.Model):
                 condition=Q(expires_at__isnull=False, escalated_at=None),
                 name="questions_by_expiry",
             ),
-            # Undos are few beside the writes, and neither column of these ever changes.
+            # Undos are few beside the writes.
             models.Index(fields=["tool", "-id"], condition=Q(undoes__isnull=False), name="undos_of_tool"),
-            models.Index(fields=["created_at"], condition=Q(undoes__isnull=False), name="undos_by_time"),
+            models.Index(
+                fields=["created_at"],
+                include=["state"],
+                condition=Q(undoes__isnull=False),
+                name="undos_by_time",
+            ),
             # For caps per day. Steps are sent about in the order of their rows, and a BRIN costs a step nothing.
             BrinIndex(fields=["sent_at"], autosummarize=True, name="sent_on_a_day"),
         ]

@@ -1,6 +1,7 @@
 """The dashboard: its figures are those of the rows."""
 
-from datetime import timedelta
+from datetime import date, timedelta
+from zoneinfo import ZoneInfo
 
 import pytest
 from django.db import connection
@@ -9,7 +10,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
-from approvals.dashboard import dashboard
+from approvals.dashboard import dashboard, runs_by_day
 from approvals.services import Reply
 from approvals.services import answer as say
 from runs.engine import advance
@@ -74,3 +75,13 @@ def test_the_page_draws_the_days_and_has_them_as_a_table(runs: None) -> None:
 def test_an_empty_dashboard_says_what_to_do() -> None:
     ana: Client = signed_in("ana", "Ana Ferreira", "support")
     assert "No run started in this time." in words(ana.get(reverse("dashboard")))
+
+
+def test_a_day_is_as_long_as_it_is_where_people_work(runs: None) -> None:
+    """On the last Sunday of October, summer time ends in Lisbon: a day of 25 hours."""
+    times = ("2026-10-24T22:59:59Z", "2026-10-24T23:00:00Z", "2026-10-25T23:59:59Z", "2026-10-26T00:00:00Z")
+    for run, at in zip(Run.objects.order_by("pk"), times, strict=True):
+        Run.objects.filter(pk=run.pk).update(created_at=at)
+    with timezone.override(ZoneInfo("Europe/Lisbon")):
+        days = runs_by_day([date(2026, 10, day) for day in (24, 25, 26)])
+    assert [day.total for day in days] == [1, 2, 1]
