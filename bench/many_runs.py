@@ -62,12 +62,12 @@ def fill(count: int) -> None:
     handovers.note(who, ended[-1], "Called back.")
     handovers.resolve(who, ended[-1], "Refunded by hand.")
     waiting = [_carried_out(who, agent, calls, approves="lost" in calls) for agent, calls in WAITING]
-    copies = count // len(ENDED)
+    copies = max(count // len(ENDED), 1)
     with connection.cursor() as cursor:
         # The rows that they refer to are made with them.
         cursor.execute("SET session_replication_role = replica")
         _multiply(cursor, ended, 1, copies)
-        _multiply(cursor, waiting, copies - OPEN + 1, copies)
+        _multiply(cursor, waiting, max(copies - OPEN, 0) + 1, copies)  # copy 0 is what was carried out
         cursor.execute("SET session_replication_role = DEFAULT")
         cursor.execute("VACUUM ANALYZE")
 

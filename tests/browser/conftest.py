@@ -56,8 +56,10 @@ def _nobody_else_is_asked(hosts: set[str]) -> Iterator[None]:
 def web(django_db_setup: None, services: Services) -> Iterator[str]:
     """The address of a web server on the tests' database."""
     started = Processes(services.url, HOME)
-    yield started.web()
-    started.end_all()
+    try:
+        yield started.web()
+    finally:
+        started.end_all()
 
 
 @pytest.fixture

@@ -238,7 +238,7 @@ def test_a_condition_that_would_look_through_too_much_refuses_at_once() -> None:
     ):
         with pytest.raises(ConditionFailed, match="it would look through too much"):
             each.holds(FACTS | facts)
-    assert time.process_time() - start < 0.5
+    assert time.process_time() - start < 5  # some milliseconds; a million looks would take minutes
 
 
 def test_a_constant_is_seen_through_what_it_mentions() -> None:

@@ -279,11 +279,15 @@ def test_a_turn_that_is_refused_refuses_whatever_it_stands_beside(
 
 
 def test_a_thousand_turns_a_second_are_read_on_one_core() -> None:
-    """Six to ten times as many are; what a busy machine takes from one process is not its CPU time."""
+    """Six to ten times as many are. The best of some rounds: a busy machine slows a process down for a while."""
+    assert max(_turns_a_second() for _ in range(5)) > 1_000
+
+
+def _turns_a_second() -> float:
     start = time.process_time()
     for desk, turn, _ in ALL:
         try:
             desk.read(turn)
         except Unread:
             pass
-    assert len(ALL) / (time.process_time() - start) > 1_000
+    return len(ALL) / (time.process_time() - start)

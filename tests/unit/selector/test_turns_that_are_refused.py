@@ -176,4 +176,5 @@ def test_a_turn_made_to_be_slow_is_refused_in_no_time(turn: str) -> None:
     start = time.process_time()
     with pytest.raises(Unread):
         BOTH.read(turn)
-    assert time.process_time() - start < 1
+    # A fifth of a second on any machine that is not busy. What takes the square of a turn's length takes minutes.
+    assert time.process_time() - start < 10
