@@ -14,7 +14,7 @@ from django.utils import timezone
 from runs.models import Event, Step
 from runs.states import RunState, StepState
 from runs.views.looks import RUN_LOOKS
-from runs.views.moments import span
+from runs.views.moments import midnight, span
 
 WINDOWS = (1, 7, 30)  # days
 OUTCOMES = (
@@ -93,7 +93,7 @@ def dashboard(days: int) -> Dashboard:
     """The figures of the last `days` days, today included."""
     today = timezone.localdate()
     first = today - timedelta(days=days - 1)
-    since = _midnight(first)
+    since = midnight(first)
     table = tuple(runs_by_day([first + timedelta(days=number) for number in range(days)]))
     unknown = Step.objects.asking().filter(asks="outcome").select_related("run").order_by("asked_at")
     oldest = tuple(unknown[:5])
@@ -104,7 +104,7 @@ def dashboard(days: int) -> Dashboard:
 
 
 # Day by day: a time is compared with its ends alone, and nothing is computed for each of many runs.
-COUNTED = """
+RUNS_BY_DAY = """
 SELECT day, state, count
   FROM unnest(%s::date[], %s::timestamptz[], %s::timestamptz[]) AS days (day, begins, ends),
        LATERAL (SELECT state, count(*) FROM runs_run
@@ -114,11 +114,11 @@ SELECT day, state, count
 
 def runs_by_day(days: Sequence[date]) -> list[Day]:
     """How the runs that started on each of these days ended."""
-    begins = [_midnight(day) for day in days]
-    ends = [_midnight(day + timedelta(days=1)) for day in days]
+    begins = [midnight(day) for day in days]
+    ends = [midnight(day + timedelta(days=1)) for day in days]
     counts: dict[date, dict[str, int]] = {}
     with connection.cursor() as cursor:
-        cursor.execute(COUNTED, [list(days), begins, ends])
+        cursor.execute(RUNS_BY_DAY, [list(days), begins, ends])
         for day, state, count in cursor.fetchall():
             counts.setdefault(day, {})[state] = count
     return [_day(day, counts.get(day, {})) for day in days]
@@ -127,11 +127,6 @@ def runs_by_day(days: Sequence[date]) -> list[Day]:
 def _day(day: date, counts: Mapping[str, int]) -> Day:
     ended = tuple(counts.get(state, 0) for state in OUTCOMES)
     return Day(day, ended, sum(counts.values()) - sum(ended))
-
-
-def _midnight(day: date) -> datetime:
-    """When it begins in the console's time zone: some days have 23 hours, or 25."""
-    return timezone.make_aware(datetime.combine(day, datetime.min.time()))
 
 
 def _chart(table: tuple[Day, ...]) -> Chart:

@@ -21,9 +21,9 @@ from django.test.utils import setup_databases, teardown_databases
 from examples.services.process import Services, running
 from stalwart_site.embedded_postgres import EmbeddedPostgres
 from tests.browser_options import CHROMIUM, CHROMIUM_OPTIONS
-from tests.cleared import empty_the_tables
 from tests.early import EMBEDDED, HOME, POSTGRES_FOLDER
 from tests.processes import Processes
+from tests.tables import empty_the_tables
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

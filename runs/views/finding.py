@@ -13,10 +13,10 @@ from urllib.parse import urlencode
 from uuid import UUID
 
 from django.db.models import QuerySet, Subquery
-from django.utils import timezone
 
 from runs.models import Run, Step
 from runs.states import RUN_ENDS, RunState
+from runs.views.moments import midnight
 
 NUMBER = re.compile(r"(?:[Rr]-)?(\d{1,18})")
 KEY = re.compile(r"[0-9a-f]{12,64}")
@@ -86,9 +86,9 @@ class Search:
         if self.agent:
             found = found.filter(thread__agent=self.agent)
         if self.since:
-            found = found.filter(created_at__gte=_midnight(self.since))
+            found = found.filter(created_at__gte=midnight(self.since))
         if self.until:
-            found = _until(found, _midnight(self.until + timedelta(days=1)))
+            found = _until(found, midnight(self.until + timedelta(days=1)))
         return found
 
 
@@ -127,7 +127,3 @@ def _day(text: str) -> date | None:
         return date.fromisoformat(text)
     except ValueError:
         return None
-
-
-def _midnight(day: date) -> datetime:
-    return timezone.make_aware(datetime.combine(day, datetime.min.time()))

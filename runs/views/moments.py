@@ -1,6 +1,6 @@
 """Times as people read them: how long ago, and exactly when, with the zone."""
 
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 
 from django.utils import timezone
 
@@ -18,6 +18,11 @@ def span(delta: timedelta) -> str:
     if days < 1:
         return f"{hours} h {minutes % 60} min" if minutes % 60 else f"{hours} h"
     return f"{days} d {hours % 24} h" if hours % 24 else f"{days} d"
+
+
+def midnight(day: date) -> datetime:
+    """When a day begins in the console's time zone: some days have 23 hours, or 25."""
+    return timezone.make_aware(datetime.combine(day, datetime.min.time()))
 
 
 def ago(moment: datetime) -> str:

@@ -17,9 +17,9 @@ from django.db import connection
 
 from examples.services.process import Services
 from runs.demo import PASSWORD, make_logins
-from tests.cleared import empty_the_tables
 from tests.early import HOME
 from tests.processes import Processes, until
+from tests.tables import empty_the_tables
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 import httpx
 import pytest
-from django.core.management import call_command
 from django.db import connection
 
 from examples.services.process import Services
@@ -20,6 +19,7 @@ from tests.crash.times import ALL_AGENTS, CARRIER
 from tests.early import HOME
 from tests.flows import fresh_books
 from tests.processes import test_database_url
+from tests.tables import empty_the_tables
 
 if TYPE_CHECKING:
     from pytest_django import DjangoDbBlocker, Settings
@@ -30,7 +30,7 @@ def kept_database(django_db_setup: None, django_db_blocker: "DjangoDbBlocker") -
     """The tests' database, emptied once a module: each of these tests looks at its own runs alone."""
     with django_db_blocker.unblock():
         yield
-        call_command("flush", verbosity=0, interactive=False)
+        empty_the_tables()
         connection.close()
 
 
