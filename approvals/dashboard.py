@@ -32,12 +32,12 @@ NOT_ENDED = "not ended"
 
 @dataclass(frozen=True)
 class Bar:
-    """A part of a day's column."""
+    """A part of a day's column, to a tenth of the chart's units."""
 
-    x: float
-    y: float
-    width: float
-    height: float
+    x: str
+    y: str
+    width: str
+    height: str
     state: str
     words: str
 
@@ -139,11 +139,16 @@ def _chart(table: tuple[Day, ...]) -> Chart:
         for state, word, count in _parts(day):
             height = count * (HEIGHT - 4) / most
             y -= height
-            bars.append(Bar(x, y, width, height, state, f"{day.day:%-d %b}: {count} {word}"))
+            said = f"{day.day:%-d %b}: {count} {word}"
+            bars.append(Bar(_tenths(x), _tenths(y), _tenths(width), _tenths(height), state, said))
     every = -(-len(table) // LABELS)
     last = len(table) - 1
     labels = [f"{day.day:%-d %b}" if (last - number) % every == 0 else "" for number, day in enumerate(table)]
     return Chart(tuple(bars), tuple(labels), most)
+
+
+def _tenths(length: float) -> str:
+    return f"{length:.1f}"
 
 
 def _parts(day: Day) -> Iterable[tuple[str, str, int]]:
@@ -180,7 +185,7 @@ def _answered(since: datetime) -> Figure:
 
 def _undone(since: datetime) -> Figure:
     undos = Step.objects.filter(undoes__isnull=False, created_at__gte=since).order_by()
-    counts = dict(undos.values_list("state").annotate(count=Count("*")))  # the index alone answers
+    counts = dict(undos.values_list("state").annotate(count=Count("*")))
     well = sum(counts.get(state, 0) for state in UNDONE_WELL)
     badly = sum(counts.get(state, 0) for state in UNDONE_BADLY)
     return Figure("undos that worked", _share(well, well + badly), f"{badly:,} stuck or abandoned")

@@ -339,7 +339,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='step',
-            index=models.Index(condition=models.Q(('undoes__isnull', False)), fields=['created_at'], include=['state'], name='undos_by_time'),
+            index=models.Index(condition=models.Q(('undoes__isnull', False)), fields=['created_at'], name='undos_by_time'),
         ),
         migrations.AddIndex(
             model_name='step',

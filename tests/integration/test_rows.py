@@ -30,3 +30,19 @@ def test_a_commit_asks_the_server_twice(agent: str) -> None:
         advance(run.pk)
     around = 10  # to claim the run, and to end it
     assert trace.per(1)["answers"] <= 2 * len(steps) + around
+
+
+def test_no_index_follows_the_moves_of_a_step(agent: str) -> None:
+    """Its row is updated in place: an index that holds what each write changes would make that impossible."""
+    before = _updated_in_place("runs_step")
+    start(agent, "pay 1, then pay 2, then pay 3")
+    assert _updated_in_place("runs_step") > before
+
+
+def _updated_in_place(table: str) -> int:
+    """How often a row of this table was, so far."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_stat_force_next_flush()")
+        cursor.execute("SELECT n_tup_hot_upd FROM pg_stat_user_tables WHERE relname = %s", [table])
+        [count] = cursor.fetchone()
+    return int(count)
