@@ -34,12 +34,19 @@ NOT_ENDED = "not ended"
 class Bar:
     """A part of a day's column, to a tenth of the chart's units."""
 
-    x: str
     y: str
-    width: str
     height: str
     state: str
     words: str
+
+
+@dataclass(frozen=True)
+class Column:
+    """A day of the chart: where it stands, what it is made of from below, and its name, '' where there is no room."""
+
+    x: str
+    bars: tuple[Bar, ...]
+    label: str
 
 
 @dataclass(frozen=True)
@@ -60,9 +67,9 @@ class Day:
 class Chart:
     """The columns of the days, drawn; the table beside it has the same figures."""
 
-    bars: tuple[Bar, ...]
-    labels: tuple[str, ...]  # one for each day, '' where there is no room
-    most: int
+    columns: tuple[Column, ...]
+    breadth: str  # of each column
+    most: int  # runs of one day
     width: int = WIDTH
     height: int = HEIGHT
 
@@ -132,19 +139,26 @@ def _day(day: date, counts: Mapping[str, int]) -> Day:
 def _chart(table: tuple[Day, ...]) -> Chart:
     most = max((day.total for day in table), default=0)
     pitch = WIDTH / len(table)
-    width = min(pitch * 0.7, 44)
-    bars: list[Bar] = []
-    for number, day in enumerate(table):
-        x, y = pitch * (number + 0.5) - width / 2, float(HEIGHT)
-        for state, word, count in _parts(day):
-            height = count * (HEIGHT - 4) / most
-            y -= height
-            said = f"{day.day:%-d %b}: {count} {word}"
-            bars.append(Bar(_tenths(x), _tenths(y), _tenths(width), _tenths(height), state, said))
+    breadth = min(pitch * 0.7, 44)
     every = -(-len(table) // LABELS)
     last = len(table) - 1
-    labels = [f"{day.day:%-d %b}" if (last - number) % every == 0 else "" for number, day in enumerate(table)]
-    return Chart(tuple(bars), tuple(labels), most)
+    columns = (
+        Column(
+            _tenths(pitch * (number + 0.5) - breadth / 2),
+            tuple(_bars(day, most)),
+            f"{day.day:%-d %b}" if (last - number) % every == 0 else "",
+        )
+        for number, day in enumerate(table)
+    )
+    return Chart(tuple(columns), _tenths(breadth), most)
+
+
+def _bars(day: Day, most: int) -> Iterable[Bar]:
+    y = float(HEIGHT)
+    for state, word, count in _parts(day):
+        height = count * (HEIGHT - 4) / most
+        y -= height
+        yield Bar(_tenths(y), _tenths(height), state, f"{day.day:%-d %b}: {count} {word}")
 
 
 def _tenths(length: float) -> str:
@@ -168,8 +182,7 @@ def _ended(table: tuple[Day, ...]) -> Figure:
 def _answered(since: datetime) -> Figure:
     """Half of the answers took no longer than the median, nine in ten no longer than the ninth tenth."""
     sql = """
-        SELECT count(*), percentile_cont(ARRAY[0.5, 0.9]) WITHIN GROUP (
-                   ORDER BY date_part('epoch', at - asked_at))
+        SELECT count(*), percentile_cont(ARRAY[0.5, 0.9]) WITHIN GROUP (ORDER BY at - asked_at)
           FROM approvals_answer WHERE at >= %s AND asked_at IS NOT NULL
     """
     with connection.cursor() as cursor:
@@ -177,10 +190,8 @@ def _answered(since: datetime) -> Figure:
         count, quantiles = cursor.fetchone()
     if not count:
         return Figure("from question to answer", "–", "nothing was answered")
-    median, slow = (span(timedelta(seconds=float(value))) for value in quantiles)
-    return Figure(
-        "from question to answer", _short(median), f"median of {count:,}; nine in ten: {_short(slow)}"
-    )
+    median, slow = (_short(span(value)) for value in quantiles)
+    return Figure("from question to answer", median, f"median of {count:,}; nine in ten: {slow}")
 
 
 def _undone(since: datetime) -> Figure:
