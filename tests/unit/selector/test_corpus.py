@@ -2,7 +2,6 @@
 
 import re
 import shlex
-import time
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from pathlib import Path
@@ -276,18 +275,3 @@ def test_a_turn_that_is_refused_refuses_whatever_it_stands_beside(
 ) -> None:
     parts = [bad, good] if first else [good, bad]
     assert read(joint.join(parts)) is None
-
-
-def test_a_thousand_turns_a_second_are_read_on_one_core() -> None:
-    """Six to ten times as many are. The best of some rounds: a busy machine slows a process down for a while."""
-    assert max(_turns_a_second() for _ in range(5)) > 1_000
-
-
-def _turns_a_second() -> float:
-    start = time.process_time()
-    for desk, turn, _ in ALL:
-        try:
-            desk.read(turn)
-        except Unread:
-            pass
-    return len(ALL) / (time.process_time() - start)
