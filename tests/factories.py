@@ -109,7 +109,7 @@ def die(monkeypatch: pytest.MonkeyPatch, run: Run) -> Run:
 
 
 def expire(run: Run) -> Run:
-    """Its lease ran out a moment ago; it was held by another process than this one, which lives."""
+    """Its lease ran out a moment ago. Its holder was another process than this one, whose heartbeat goes on."""
     gone = {"lease_owner": "elsewhere:1:dead", "lease_expires_at": Now() - timedelta(milliseconds=1)}
     Run.objects.filter(pk=run.pk).update(**gone)
     return run

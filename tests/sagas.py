@@ -6,6 +6,7 @@ from runs.engine import advance
 from runs.models import Run
 from runs.saga import Saga
 from tests.boxes import add_dns, cool, provision, warm
+from tests.factories import expire
 
 DONE = ["provision s", "add_dns box-s", "warm box-s"]
 UNDONE = ["cool box-s", "del_dns box-s", "deprovision box-s"]
@@ -39,17 +40,9 @@ def died() -> Run:
     saga.step("provision", provision, undo="deprovision", undo_args={"box": "$result.id"})
     saga.step("dns", add_dns, args={"box": "box-s"}, undo="del_dns")
     saga._held.let_go()
-    return expired(Run.objects.latest("pk"))
-
-
-def expired(run: Run) -> Run:
-    """Its lease has run out."""
-    Run.objects.filter(pk=run.pk).update(lease_expires_at=run.created_at)
-    return run
+    return expire(Run.objects.latest("pk"))
 
 
 def taken_over() -> None:
-    """Another worker carries the one run on, whose lease has run out; its heartbeat may renew it in between."""
-    run = Run.objects.get()
-    while not advance(expired(run).pk, "another worker"):
-        pass
+    """Another worker carries the one run on, whose lease has run out."""
+    assert advance(expire(Run.objects.get()).pk, "another worker")

@@ -14,7 +14,18 @@ from runs.engine import advance
 from runs.errors import BadInput
 from runs.models import LedgerEntry, Run, Step
 from runs.tools.dispatch import Outcome, dispatch
-from tests.factories import PERSON, answer, approve_all, make_agent, question, reply, start, states, until
+from tests.factories import (
+    PERSON,
+    answer,
+    approve_all,
+    expire,
+    make_agent,
+    question,
+    reply,
+    start,
+    states,
+    until,
+)
 from tests.world import WORLD
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -169,10 +180,7 @@ def test_a_late_success_during_the_call_of_another_run_is_that_runs_to_undo(
     monkeypatch.setattr(calls, "dispatch", slow)
     worker.start()
     assert left.wait(60)
-    taken = False
-    while not taken:  # its heart still beats
-        Run.objects.filter(pk=first.pk).update(lease_expires_at=first.created_at)
-        taken = advance(first.pk, "another worker")
+    assert advance(expire(first).pk, "another worker")
     Step.objects.filter(run=first).update(settles_at=first.created_at)
     answer(first, "did_not_happen")
     monkeypatch.setattr(calls, "dispatch", meanwhile)

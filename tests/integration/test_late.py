@@ -14,7 +14,7 @@ from runs.models import Attempt, Run
 from runs.recovery import sweep
 from runs.rewind import memory
 from runs.tools.dispatch import Outcome, dispatch
-from tests.factories import AGENT, answer, make_agent, question, reply, start, states, until
+from tests.factories import AGENT, answer, expire, make_agent, question, reply, start, states, until
 from tests.world import WORLD
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -26,10 +26,7 @@ def _lose_the_run_in_mid_call(monkeypatch: pytest.MonkeyPatch, run: Run, *then: 
     def slow(*args: Any) -> Outcome:
         monkeypatch.undo()
         outcome = dispatch(*args)
-        taken = False
-        while not taken:  # the heartbeat may renew the lease in between
-            Run.objects.filter(pk=run.pk).update(lease_expires_at=run.created_at)
-            taken = advance(run.pk, "another worker")
+        assert advance(expire(run).pk, "another worker")
         for said in then:
             step = question(run)
             type(step).objects.filter(pk=step.pk).update(settles_at=run.created_at)
@@ -116,7 +113,7 @@ def test_a_late_success_of_a_read_outlives_the_failure_of_the_read_that_was_made
 
     def slow(*args: Any) -> Outcome:
         monkeypatch.setattr(calls, "dispatch", slow_again)
-        Run.objects.filter(pk=run.pk).update(lease_expires_at=run.created_at)
+        expire(run)
         outcome = dispatch(*args)
         other.start()
         assert reading_again.wait(10)
@@ -142,7 +139,7 @@ def test_a_late_success_of_a_read_that_was_refused_since_changes_nothing(
 
     def slow(*args: Any) -> Outcome:
         monkeypatch.undo()
-        Run.objects.filter(pk=run.pk).update(lease_expires_at=run.created_at)
+        expire(run)
         make_agent(tmp_path, tools=["mail"])  # a deploy takes the tool away
         advance(run.pk, "another worker")
         return dispatch(*args)

@@ -18,7 +18,18 @@ from runs.models import LedgerEntry, Run, Step
 from runs.recovery import sweep
 from runs.tools.lookups import Answer, look_up
 from runs.trace import Trace
-from tests.factories import PERSON, answer, approve_all, make_agent, question, reply, start, states, until
+from tests.factories import (
+    PERSON,
+    answer,
+    approve_all,
+    expire,
+    make_agent,
+    question,
+    reply,
+    start,
+    states,
+    until,
+)
 from tests.world import WORLD
 
 if TYPE_CHECKING:
@@ -241,7 +252,7 @@ def test_a_worker_that_dies_in_a_lookup_leaves_the_question_and_somebody_else_lo
     doubt.refresh_from_db()
     assert (doubt.state, states(doubt), doubt.due_at) == ("running", {"tag": "unknown"}, None)
     assert question(doubt).look_asked_at
-    Run.objects.update(lease_expires_at=timezone.now() - timedelta(seconds=1))
+    expire(doubt)
     assert Run.objects.with_work().exists()
     advance(doubt.pk, "another worker")
     assert until(doubt, "succeeded").events.filter(kind="step.looked_up").count() == 2

@@ -27,7 +27,7 @@ from runs import faults, services
 from runs.engine import advance
 from runs.models import Run, Step
 from runs.states import PARKED, RUN_ENDS
-from tests.factories import AGENT, PERSON, make_agent
+from tests.factories import AGENT, PERSON, expire, make_agent
 from tests.shelf import SHELF, VERDICTS
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(600)]
@@ -142,7 +142,9 @@ class Model(RuleBasedStateMachine):
         try:
             advance(self.run.pk)
         except Died:
-            Run.objects.filter(pk=self.run.pk).update(lease_expires_at=LONG_AGO)
+            self.run.refresh_from_db()
+            if self.run.lease_owner:  # else its claim was undone with it
+                expire(self.run)
         self.run.refresh_from_db()
         if self.run.gave_up:
             self._stops()

@@ -4,12 +4,10 @@ A crash is a process that ends at that moment, and whose lease has run out when 
 """
 
 from collections.abc import Callable
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
-from django.db.models.functions import Now
 
 from examples.services.process import Services
 from runs import calls, ledger, services
@@ -18,7 +16,7 @@ from runs.models import LedgerEntry, Run
 from runs.states import RUN_ENDS
 from runs.tools.registry import Tool
 from stalwart_site.explorer.cases import Shortcut
-from tests.factories import PERSON, answer, question, then_die
+from tests.factories import PERSON, answer, expire, question, then_die
 from tests.flows import FLOWS, carry_out, fresh_books, on_the_books, start_flow
 
 if TYPE_CHECKING:
@@ -64,7 +62,7 @@ def interrupted(monkeypatch: pytest.MonkeyPatch, run: Run, die: Callable[..., No
         patch.setattr(calls, "dispatch", die)
         with pytest.raises(KeyboardInterrupt):
             answer(run, "approve")
-    Run.objects.filter(pk=run.pk).update(lease_expires_at=Now() - timedelta(seconds=1))
+    expire(run)
     run.refresh_from_db()
     return run
 

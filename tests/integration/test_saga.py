@@ -13,7 +13,7 @@ from runs.saga import Saga, recover
 from tests import boxes
 from tests.boxes import provision, world
 from tests.factories import answer, expire, reply, start
-from tests.sagas import DONE, UNDONE, Unhealthy, died, expired, failing, three_steps
+from tests.sagas import DONE, UNDONE, Unhealthy, died, failing, three_steps
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("boxes_world")]
 
@@ -138,7 +138,7 @@ def _recover_and_hang_up() -> bool:
 def test_a_committed_saga_is_left_alone() -> None:
     with Saga("provision box") as saga:
         three_steps(saga)
-    expired(Run.objects.get())
+    expire(Run.objects.get())
     assert recover() == []
     assert world() == DONE
 
@@ -174,7 +174,7 @@ def test_a_database_that_is_away_does_not_hide_the_programs_own_error(
         raise error
     assert isinstance(error.__cause__, UndosFailed)
     assert "was not undone by this process, and a worker goes on with it" in error.__cause__.message
-    expired(Run.objects.get())
+    expire(Run.objects.get())
     recover()
     assert world() == DONE + UNDONE
 
