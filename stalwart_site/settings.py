@@ -8,40 +8,28 @@ import os
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-import dj_database_url
 from csp.constants import NONE, SELF
 
 from stalwart_site import state_folder
 from stalwart_site.embedded_postgres import url_of
+from stalwart_site.environment import count, database, flag, log_level, mail, seconds, site, time_zone, words
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 STATE_DIR = Path(os.environ.get("STALWART_HOME") or BASE_DIR / ".stalwart").absolute()
 
 
-def _flag(name: str) -> bool:
-    return os.environ.get(name, "").lower() in {"1", "true", "yes", "on"}
-
-
-def _seconds(name: str, default: float) -> float:
-    return float(os.environ.get(name, default))
-
-
-def _list(name: str, default: str = "") -> list[str]:
-    return [part.strip() for part in os.environ.get(name, default).split(",") if part.strip()]
-
-
 # --- Who we are -------------------------------------------------------------------------------------
-DEBUG = _flag("STALWART_DEBUG")
+DEBUG = flag("STALWART_DEBUG")
 # Practice only: `--fault` and `--interrupt` are refused unless this (or DEBUG) is on.
-FAULTS_ALLOWED = DEBUG or _flag("STALWART_FAULTS")
+FAULTS_ALLOWED = DEBUG or flag("STALWART_FAULTS")
 # `stalwart serve` makes a key and keeps it in the state folder, for every command of this machine.
 SECRET_KEY = (
     os.environ.get("STALWART_SECRET_KEY")
     or state_folder.secret_key(STATE_DIR)
     or "insecure-key-of-a-practice-machine"
 )
-ALLOWED_HOSTS = _list("STALWART_HOSTS", "localhost,127.0.0.1,[::1]")
-CSRF_TRUSTED_ORIGINS = _list("STALWART_ORIGINS")
+ALLOWED_HOSTS = words("STALWART_HOSTS", "localhost,127.0.0.1,[::1]")
+CSRF_TRUSTED_ORIGINS = words("STALWART_ORIGINS")
 
 INSTALLED_APPS = [
     "runs.apps.RunsConfig",
@@ -104,13 +92,7 @@ TEMPLATES = [
 # --- The database: PostgreSQL everywhere -------------------------------------------------------------
 # Without DATABASE_URL it is the embedded server, which `stalwart serve` starts; its address follows from the
 # state folder, so every command of this machine finds it.
-DATABASES = {
-    "default": dj_database_url.parse(
-        os.environ.get("DATABASE_URL") or url_of(STATE_DIR / "postgres"),
-        conn_max_age=600,
-        conn_health_checks=True,
-    )
-}
+DATABASES = {"default": database("DATABASE_URL", url_of(STATE_DIR / "postgres"))}
 # The engine's statements are prepared, so that the server need not plan each anew (runs/rows.py). Django's own are
 # not; without this line psycopg would prepare none. Behind PgBouncer: 1.21 or newer, max_prepared_statements > 0.
 DATABASES["default"].setdefault("OPTIONS", {})["prepare_threshold"] = 5
@@ -134,9 +116,9 @@ SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
 CSRF_COOKIE_SAMESITE = "Lax"
 # One machine is plain HTTP on localhost; behind TLS, STALWART_TLS=1 makes every cookie secure.
-SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = _flag("STALWART_TLS")
-SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if _flag("STALWART_TLS") else None
-SECURE_HSTS_SECONDS = 31_536_000 if _flag("STALWART_TLS") else 0
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = flag("STALWART_TLS")
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if flag("STALWART_TLS") else None
+SECURE_HSTS_SECONDS = 31_536_000 if flag("STALWART_TLS") else 0
 X_FRAME_OPTIONS = "DENY"
 SECURE_REFERRER_POLICY = "same-origin"
 
@@ -176,7 +158,7 @@ WHITENOISE_SKIP_COMPRESS_EXTENSIONS = [
     "zip",
 ]
 LANGUAGE_CODE = "en"
-TIME_ZONE = os.environ.get("STALWART_TIME_ZONE", "UTC")
+TIME_ZONE = time_zone("STALWART_TIME_ZONE", "UTC")
 USE_TZ = True
 
 # --- The engine --------------------------------------------------------------------------------------
@@ -190,20 +172,18 @@ _EXAMPLES = (
 )
 AGENT_FILES = [
     Path(path)
-    for path in _list("STALWART_AGENTS", ",".join(str(BASE_DIR / "examples" / name) for name in _EXAMPLES))
+    for path in words("STALWART_AGENTS", ",".join(str(BASE_DIR / "examples" / name) for name in _EXAMPLES))
 ]
-LEASE_SECONDS = _seconds("STALWART_LEASE_SECONDS", 30)
-CALL_TIMEOUT_SECONDS = _seconds("STALWART_CALL_TIMEOUT_SECONDS", 10)
-RETRY_SECONDS = _seconds("STALWART_RETRY_SECONDS", 2)  # first back-off; doubles each time
-LOOK_AGAIN_SECONDS = _seconds(
-    "STALWART_LOOK_AGAIN_SECONDS", 60
-)  # of an open question; doubles, up to an hour
-TURN_SECONDS = _seconds("STALWART_TURN_SECONDS", 20)  # then a run is given back, and others get their turn
-MODEL_REQUESTS = int(os.environ.get("STALWART_MODEL_REQUESTS", "20"))  # to a run's model, in all
-MODEL_TIMEOUT_SECONDS = _seconds("STALWART_MODEL_TIMEOUT_SECONDS", 60)  # of one; well below a task's own
-SWEEP_SECONDS = _seconds("STALWART_SWEEP_SECONDS", 1)
-RENUDGE_SECONDS = _seconds("STALWART_RENUDGE_SECONDS", 5)
-QUESTION_SECONDS = _seconds("STALWART_QUESTION_SECONDS", 3600)  # after this a question escalates
+LEASE_SECONDS = seconds("STALWART_LEASE_SECONDS", 30)
+CALL_TIMEOUT_SECONDS = seconds("STALWART_CALL_TIMEOUT_SECONDS", 10)
+RETRY_SECONDS = seconds("STALWART_RETRY_SECONDS", 2)  # first back-off; doubles each time
+LOOK_AGAIN_SECONDS = seconds("STALWART_LOOK_AGAIN_SECONDS", 60)  # of an open question; doubles, up to an hour
+TURN_SECONDS = seconds("STALWART_TURN_SECONDS", 20)  # then a run is given back, and others get their turn
+MODEL_REQUESTS = count("STALWART_MODEL_REQUESTS", 20)  # to a run's model, in all
+MODEL_TIMEOUT_SECONDS = seconds("STALWART_MODEL_TIMEOUT_SECONDS", 60)  # of one; well below a task's own
+SWEEP_SECONDS = seconds("STALWART_SWEEP_SECONDS", 1)
+RENUDGE_SECONDS = seconds("STALWART_RENUDGE_SECONDS", 5)
+QUESTION_SECONDS = seconds("STALWART_QUESTION_SECONDS", 3600)  # after this a question escalates
 # Where `stalwart serve` runs the practice services, unless we are told.
 SERVICES_URL = (
     os.environ.get("STALWART_SERVICES_URL")
@@ -212,8 +192,8 @@ SERVICES_URL = (
 )
 
 # --- The queue: it wakes workers and holds no truth ---------------------------------------------------
-WORKERS = int(os.environ.get("STALWART_WORKERS", "2"))
-TASK_TIMEOUT_SECONDS = int(_seconds("STALWART_TASK_TIMEOUT_SECONDS", 120))
+WORKERS = count("STALWART_WORKERS", 2)
+TASK_TIMEOUT_SECONDS = count("STALWART_TASK_TIMEOUT_SECONDS", 120)
 Q_CLUSTER = {
     # The name salts the signature of every task: it is the same on every machine.
     "name": "stalwart",
@@ -234,23 +214,21 @@ Q_CLUSTER = {
 
 # A worker told to stop gives its calls in flight DRAIN_SECONDS. A cluster that has nudges, or could take some, and
 # for STALL_SECONDS neither takes or finishes one nor has anybody at work, counts as hung, and is replaced.
-DRAIN_SECONDS = _seconds("STALWART_DRAIN_SECONDS", 30)
-STALL_SECONDS = _seconds("STALWART_STALL_SECONDS", 10)
+DRAIN_SECONDS = seconds("STALWART_DRAIN_SECONDS", 30)
+STALL_SECONDS = seconds("STALWART_STALL_SECONDS", 10)
 
 # --- Telling others: webhooks and mail -----------------------------------------------------------------
 # Where people reach the console: links in messages lead there.
-SITE_URL = (
-    os.environ.get("STALWART_URL") or state_folder.record(STATE_DIR).get("url") or "http://localhost:8700"
-).rstrip("/")
+SITE_URL = site("STALWART_URL", state_folder.record(STATE_DIR).get("url") or "http://localhost:8700")
 DELIVERY_TRIES = 12
-DELIVERY_RETRY_SECONDS = _seconds("STALWART_DELIVERY_RETRY_SECONDS", 30)  # doubles each time, up to 6 hours
+DELIVERY_RETRY_SECONDS = seconds("STALWART_DELIVERY_RETRY_SECONDS", 30)  # doubles each time, up to 6 hours
 DELIVERY_TIMEOUT_SECONDS = 10
-DELIVERY_CLAIM_SECONDS = _seconds("STALWART_DELIVERY_CLAIM_SECONDS", 60)  # longer than a try may take
+DELIVERY_CLAIM_SECONDS = seconds("STALWART_DELIVERY_CLAIM_SECONDS", 60)  # longer than a try may take
 # Messages leave for addresses of the public network alone, and by TLS; a practice machine sends anywhere.
-WEBHOOKS_PRIVATE = FAULTS_ALLOWED or _flag("STALWART_WEBHOOKS_PRIVATE")
+WEBHOOKS_PRIVATE = FAULTS_ALLOWED or flag("STALWART_WEBHOOKS_PRIVATE")
 WEBHOOKS_PLAIN = FAULTS_ALLOWED
 # smtp://user:password@host:587 (STARTTLS), smtps://… (TLS), smtp+plain://localhost:25; without one no mail is sent.
-_MAIL = urlsplit(os.environ.get("STALWART_MAIL", ""))
+_MAIL = mail("STALWART_MAIL") or urlsplit("")
 MAIL = bool(_MAIL.hostname)
 EMAIL_HOST, EMAIL_PORT = _MAIL.hostname or "", _MAIL.port or (465 if _MAIL.scheme == "smtps" else 587)
 EMAIL_HOST_USER, EMAIL_HOST_PASSWORD = unquote(_MAIL.username or ""), unquote(_MAIL.password or "")
@@ -287,5 +265,5 @@ LOGGING = {
     "disable_existing_loggers": False,
     "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
-    "root": {"handlers": ["stderr"], "level": os.environ.get("STALWART_LOG_LEVEL", "WARNING")},
+    "root": {"handlers": ["stderr"], "level": log_level("STALWART_LOG_LEVEL", "WARNING")},
 }

@@ -22,6 +22,7 @@ EMBEDDED = not os.environ.get("DATABASE_URL") or "TESTS_EMBEDDED" in os.environ
 
 for name in [name for name in os.environ if name.startswith("STALWART_")]:
     del os.environ[name]
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # what the tests start is compiled once, as on any machine
 os.environ["STALWART_HOME"] = str(HOME)
 os.environ["STALWART_FAULTS"] = "1"
 if EMBEDDED:

@@ -8,14 +8,17 @@ import logging
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
-
-import cel
+from typing import TYPE_CHECKING, Any
 
 from runs.rulebook.arguments import amounts_of, types_of
 from runs.rulebook.money import FUNCTIONS
 from runs.rulebook.tokens import Chain, Mentions, mentions
 from runs.tools.registry import Tool
+
+# The library brings a command line of its own along, a fifth of the start of any `stalwart` command: it is loaded with
+# the first condition, and most commands read none.
+if TYPE_CHECKING:
+    import cel
 
 # What a condition may name, and the fields of each that are known; `args` depends on the tool.
 FACTS: Mapping[str, frozenset[str]] = {
@@ -49,7 +52,7 @@ class Condition:
     """A compiled condition. `names` are those of FACTS that it uses, `depth` how deep its macros stand."""
 
     source: str
-    program: cel.Program
+    program: "cel.Program"
     names: frozenset[str]
     depth: int = 0
 
@@ -60,7 +63,7 @@ class Condition:
                 "it would look through too much: a macro in a macro, over lists that are too long"
             )
         try:
-            found = self.program.execute(cel.Context(dict(facts), dict(FUNCTIONS)))
+            found = _asked(self.program, facts)
         except FAILURES as error:
             raise ConditionFailed(_plainly(error)) from None
         if not isinstance(found, bool):
@@ -76,6 +79,8 @@ class Condition:
 
 def condition(source: str, tools: Iterable[Tool], catalogue: Iterable[Tool]) -> Condition:
     """Compile a condition of a rule about these tools. Raises ValueError with what is wrong and what to do."""
+    import cel
+
     if len(source) > MOST:
         raise ValueError(f"a condition has at most {MOST} characters")
     try:
@@ -92,6 +97,13 @@ def condition(source: str, tools: Iterable[Tool], catalogue: Iterable[Tool]) -> 
     return Condition(source, program, names, said.depth)
 
 
+def _asked(program: "cel.Program", facts: Mapping[str, Any]) -> Any:
+    """What it gives of these facts. Raises one of FAILURES."""
+    import cel
+
+    return program.execute(cel.Context(dict(facts), dict(FUNCTIONS)))
+
+
 def _longest(value: Any) -> int:
     """The length of the longest list in it, or of the longest mapping: a macro walks over either."""
     inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
@@ -106,7 +118,7 @@ def _refuse_endless(said: Mentions) -> None:
         raise ValueError("a macro in a macro in a macro looks through too much; two deep is the most")
 
 
-def _refuse_unknown_functions(program: cel.Program) -> None:
+def _refuse_unknown_functions(program: "cel.Program") -> None:
     named = {name for name in program.functions() if name.isidentifier() and not name.startswith("_")}
     unknown = named - KNOWN - set(FUNCTIONS)  # what is no identifier is an operator
     if unknown:
@@ -114,17 +126,17 @@ def _refuse_unknown_functions(program: cel.Program) -> None:
         raise ValueError(f"there is no function called {min(unknown)}; there are {known}")
 
 
-def _refuse_constants(program: cel.Program) -> None:
+def _refuse_constants(program: "cel.Program") -> None:
     """A constant that is neither true nor false; true and false are found by `stalwart rules show`."""
     found = _constant(program)
     if found is not None and not isinstance(found, bool):
         raise ValueError(f"it is always {found!r}, and a condition is true or false")
 
 
-def _constant(program: cel.Program) -> Any:
+def _constant(program: "cel.Program") -> Any:
     """What it gives whatever the facts are, or None."""
     try:
-        return program.execute(cel.Context({}, dict(FUNCTIONS)))
+        return _asked(program, {})
     except FAILURES:
         return None
 

@@ -57,8 +57,7 @@ class Shell:
     def __init__(self, home: Path) -> None:
         self.home = home
         kept = {name: value for name, value in os.environ.items() if not name.startswith("STALWART_")}
-        for name in ("DATABASE_URL", "PYTHONDONTWRITEBYTECODE"):  # compiled once, as on any machine
-            kept.pop(name, None)
+        kept.pop("DATABASE_URL", None)
         self.environment = kept | {"STALWART_HOME": str(home), "STALWART_LEASE_SECONDS": "2"}
 
     def start(self, *arguments: str, **environment: str) -> subprocess.Popen[str]:
@@ -380,6 +379,12 @@ def test_a_database_that_cannot_be_reached_is_one_line(served: Shell) -> None:
     said = served("runs", DATABASE_URL="postgresql://nobody@127.0.0.1:1/none")
     assert (said.out, said.code, said.err.count("\n")) == ("", 1, 1)
     assert said.err.startswith("The database cannot be used: ")
+
+
+def test_a_setting_that_means_nothing_is_one_line(served: Shell) -> None:
+    said = served("runs", STALWART_WORKERS="many")
+    told = "STALWART_WORKERS is 'many': set it to a whole number from 1 on, such as 2, or not at all.\n"
+    assert said == Said("", told, 1)
 
 
 def test_reset_forgets_runs_and_changes_and_is_for_practice_alone(served: Shell) -> None:
