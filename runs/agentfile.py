@@ -160,8 +160,8 @@ _configured: list[Path] = []
 
 
 def agent(name: str) -> AgentSpec:
-    """The agent of this name. Raises NotFound."""
-    found = agents().get(name) or _admitted.get(name)
+    """The agent of this name. One that has no file needs none read. Raises NotFound, ConfigurationError."""
+    found = _admitted.get(name) or agents().get(name)
     if found is None:
         raise NotFound(
             f"There is no agent called {name!r}; there are: {', '.join(sorted(agents())) or 'none'}."

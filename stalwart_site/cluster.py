@@ -24,6 +24,7 @@ from functools import partial
 from multiprocessing.context import ForkProcess
 from typing import TypeVar
 
+import cel  # noqa: F401 (else each process of a cluster would load it by itself, with its first run)
 import psutil
 from django.core.management import call_command
 from django.db import DatabaseError, connections
