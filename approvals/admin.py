@@ -1,6 +1,9 @@
 """Django admin: what people answered, claimed and noted, for reading."""
 
+from typing import Any, ClassVar
+
 from django.contrib import admin
+from django.db import models
 
 from approvals.models import Answer, Bulk, Claim, Delivery, MailChoice, Note, Webhook
 from runs.admin import History
@@ -45,6 +48,9 @@ class WebhookHistory(History):
     """Which programs are told; the page Webhooks of the settings changes them."""
 
     run_lookup = ""
+    formfield_overrides: ClassVar[dict[Any, Any]] = {
+        models.URLField: {"assume_scheme": "https"}
+    }  # as Django 6 will
     list_display = ("id", "url", "agent", "created_by", "created_at", "disabled_at", "disabled_because")
 
 

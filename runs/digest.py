@@ -16,32 +16,30 @@ MAX_DEPTH = 20
 MAX_INTEGER = 2**53 - 1  # the largest integer that JSON readers agree on (RFC 8785, I-JSON)
 
 
-def jsonable(value: Any) -> Any:
+def jsonable(value: Any, *, large_as_text: bool = False) -> Any:
     """`value` as JSON that survives every reader: Decimal becomes its plain string.
 
-    Raises ValueError for what JSON cannot carry exactly: floats that are not finite, integers from 2^53 on,
-    NUL in text, more than 20 levels, keys that are not text, other types.
+    Raises ValueError for what JSON cannot carry exactly: floats that are not finite, numbers from 2^53 on (with
+    `large_as_text` they become strings), NUL in text, more than 20 levels, keys that are not text, other types.
     """
-    return _jsonable(value, 0)
+    return _jsonable(value, 0, large_as_text)
 
 
-def _jsonable(value: Any, depth: int) -> Any:
+def _jsonable(value: Any, depth: int, large_as_text: bool) -> Any:
     if depth > MAX_DEPTH:
         raise ValueError(f"more than {MAX_DEPTH} levels deep")
     if isinstance(value, str):
         return _text(value)
     if value is None or isinstance(value, bool):
         return value
-    if isinstance(value, int):
-        return _integer(value)
     if isinstance(value, Decimal):
         return _decimal(value)
-    if isinstance(value, float):
-        return _float(value)
+    if isinstance(value, int | float):
+        return _number(value, large_as_text)
     if isinstance(value, dict):
-        return {_key(key): _jsonable(item, depth + 1) for key, item in value.items()}
+        return {_key(key): _jsonable(item, depth + 1, large_as_text) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_jsonable(item, depth + 1) for item in value]
+        return [_jsonable(item, depth + 1, large_as_text) for item in value]
     raise ValueError(f"{type(value).__name__} is not JSON")
 
 
@@ -61,22 +59,21 @@ def _key(value: Any) -> str:
     return _text(value)
 
 
-def _integer(value: int) -> int:
-    if abs(value) > MAX_INTEGER:
-        raise ValueError("an integer from 2^53 on; send it as a string")
-    return value
+def _number(value: float, large_as_text: bool) -> int | float | str:
+    """Small enough that the database, which keeps 1e16 as a whole number, gives back what it was given."""
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError("NaN or Infinity is not JSON")
+    if abs(value) <= MAX_INTEGER:
+        return value
+    if not large_as_text:
+        raise ValueError("a number from 2^53 on; send it as a string")
+    return str(value)
 
 
 def _decimal(value: Decimal) -> str:
     if not value.is_finite():
         raise ValueError("NaN or Infinity is not an amount")
     return format(value, "f")
-
-
-def _float(value: float) -> float:
-    if not math.isfinite(value):
-        raise ValueError("NaN or Infinity is not JSON")
-    return value
 
 
 def canonical(value: Any) -> bytes:

@@ -43,6 +43,7 @@ class Parts:
     not_done: list[Step]
     undone: list[Step]  # the undos
     unknown: list[Step]
+    told: list[Step]  # whatever was performed, undone since or not
 
 
 def ticket(run: Run) -> dict[str, Any]:
@@ -60,6 +61,7 @@ def parts_of(steps: Iterable[Step], spec: AgentSpec) -> Parts:
         not_done=[step for step in writes if step.state in NOT_DONE],
         undone=[step for step in steps if step.undoes_id and step.state in DONE],
         unknown=[step for step in steps if step.state in IN_FLIGHT],
+        told=[step for step in steps if step.state in (StepState.PERFORMED, StepState.UNDONE)],
     )
 
 
@@ -74,7 +76,7 @@ def ticket_of(run: Run, steps: Iterable[Step], spec: AgentSpec) -> dict[str, Any
         "not_done": [{"tool": step.tool, "detail": _detail(step, spec)} for step in parts.not_done],
         "undone": [_undone(step, run) for step in parts.undone],
         "unknown": [_unknown(step) for step in parts.unknown],
-        "customer_told": _customer_told(parts.done, parts.not_done, spec),
+        "customer_told": _customer_told(parts, spec),
         "next_action": _not_read(run) or _next_action(parts.done, parts.not_done, spec),
     }
 
@@ -129,14 +131,10 @@ def _unknown(step: Step) -> dict[str, Any]:
     return {"tool": step.tool, "key": step.entry_id, "asked": step.question}
 
 
-def _customer_told(done: list[Step], not_done: list[Step], spec: AgentSpec) -> str:
-    """What the performed tools told, and what the customer has heard nothing of."""
-    told = [
-        sentence(tool.tells_customer, "", values_of(step, spec))
-        for step in done
-        if (tool := _tool(step, spec))
-    ]
-    silent = [step for step in done if not _tool(step, spec).tells_customer] + not_done
+def _customer_told(parts: Parts, spec: AgentSpec) -> str:
+    """What tools told when they were performed, undone since or not, and what the customer has heard nothing of."""
+    told = [sentence(_tool(step, spec).tells_customer, "", values_of(step, spec)) for step in parts.told]
+    silent = [step for step in parts.done if not _tool(step, spec).tells_customer] + parts.not_done
     untold = [sentence(_tool(step, spec).untold, "", values_of(step, spec)) for step in silent]
     return " ".join(dict.fromkeys(part for part in told + untold if part)) or "Nothing."
 

@@ -11,6 +11,7 @@ from runs.decoding import refuse_damage
 from runs.models import LedgerEntry, Run, Step
 from runs.states import HALTS, STEP_ENDS, RunState, StepState
 from runs.tools import windows
+from runs.tools.bindings import Unbindable, bind
 from runs.tools.registry import Tool, Undo, parse_undo
 from runs.transitions import Held
 from runs.view import RunView, StepView
@@ -148,7 +149,21 @@ def undoable(step: Step, spec: AgentSpec, now: datetime) -> str:
     """The tool that would undo this step now; '' where none can, or no longer can."""
     tool = spec.catalogue.get(step.tool)
     closed = closes_at(step, tool)
-    return "" if closed and now >= closed else undo_of(step, tool, spec)
+    if (closed and now >= closed) or not _can_be_bound(step, tool, spec):
+        return ""
+    return undo_of(step, tool, spec)
+
+
+def _can_be_bound(step: Step, tool: Tool | None, spec: AgentSpec) -> bool:
+    """Whether what is known of a write names all that its undo takes; before it is performed its result is not."""
+    undo = undo_named(step, tool)
+    if undo is None or step.state != StepState.PERFORMED:
+        return True
+    try:
+        bind(undo, spec.tools.get(undo.tool), step.args, step.entry.result if step.entry else None)
+    except Unbindable:
+        return False
+    return True
 
 
 def lookup_named(step: Step, tool: Tool | None, spec: AgentSpec) -> str:

@@ -12,6 +12,17 @@ from runs.view import StepView
 
 Changes = dict[str, Any]
 LOOKUP_TRIES = 4
+NO_NEWS = (
+    frozenset(  # where a late success changes nothing: of a write it is known; the others can only be reads
+        {
+            StepState.PERFORMED,
+            StepState.UNDONE,
+            StepState.REFUSED,
+            StepState.NEEDS_APPROVAL,
+            StepState.DECLINED,
+        }
+    )
+)
 UNDO_SENDS = 4  # in all, unless a person asks for more
 MOST_COUNTED = 100  # lookups of a question
 
@@ -169,13 +180,12 @@ def late(step: StepView, verdict: str) -> Changes:
     """The tool's own answer, that came after its worker had lost the run. It settles what is not settled yet.
 
     A success speaks for the whole entry, unless it is an undo that a lookup must prove; a failure speaks for the
-    entry only where there was no other attempt.
+    entry only where there was no other attempt. A read that a person is asked about, or had skipped, learns nothing.
     """
     open_states = (StepState.SENT, StepState.UNKNOWN)
     if verdict == "performed":
         believed = not (step.undoes and step.lookup)
-        learns = step.state not in (StepState.PERFORMED, StepState.UNDONE, StepState.REFUSED)
-        return {"state": StepState.PERFORMED, "answer": ""} if believed and learns else {}
+        return {"state": StepState.PERFORMED, "answer": ""} if believed and step.state not in NO_NEWS else {}
     if verdict == "in_doubt" or step.state not in open_states or step.calls > 1 or not step.writes:
         return {}
     if step.undoes:

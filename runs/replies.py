@@ -17,11 +17,17 @@ STOPPED = "This run stopped: "
 
 
 def sentence(template: str, fallback: str, values: dict[str, Any]) -> str:
-    """`template` with the values in it, or `fallback` where it names one that is not there."""
+    """`template` with the values in it, or `fallback` where it names one that is not there or cannot be shown so."""
     names = {name for _, name, _, _ in Formatter().parse(template) if name}
     if not template or not names <= set(values):
         return fallback
-    return template.format_map({name: values[name] for name in names})
+    try:
+        return template.format_map({name: values[name] for name in names})
+    except (
+        TypeError,
+        ValueError,
+    ):  # `{amount:.2f}` of a hidden value, or of another type: no page may fail for it
+        return fallback
 
 
 def summary_of(step: Step, spec: AgentSpec) -> str:
@@ -87,7 +93,7 @@ def _left_alone(steps: list[Step], spec: AgentSpec) -> list[str]:
 
 
 def _left(steps: list[Step], spec: AgentSpec, state: RunState, now: datetime) -> list[str]:
-    """What was undone, what cannot be, what could not be, and what is left to undo."""
+    """What was undone, what cannot be, what could not be, what is left to undo, and what is kept for a person."""
     parts = [*_undone(steps)]
     remaining = [step for step in still_in_effect(steps, spec) if undoable(step, spec, now)]
     impossible = [step for step in still_in_effect(steps, spec) if step not in remaining]
@@ -96,6 +102,8 @@ def _left(steps: list[Step], spec: AgentSpec, state: RunState, now: datetime) ->
         parts.append(f"Not undoable, and left as they are: {names}.")
     if remaining and state is RunState.ABANDONED:
         parts.append(f"Still to undo: {', '.join(step.tool for step in reversed(remaining))}.")
+    if remaining and state is RunState.HANDED_OVER:
+        parts.append(f"Left as they are: {', '.join(step.tool for step in remaining)}.")
     return parts or ["Nothing had been done."]
 
 

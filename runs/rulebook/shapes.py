@@ -33,9 +33,12 @@ RESERVED = frozenset(
     {
         "approved",
         "arguments_not_valid",
+        "being_undone_elsewhere",
         "confirm",
         "in_flight_elsewhere",
         "performed_before",
+        "proposed_again",
+        "text_of_others",
         "tool_not_of_agent",
         "undone_since",
     }

@@ -1,5 +1,6 @@
 """The console's few template tags: icons, times, ids."""
 
+import functools
 import json
 from datetime import datetime
 from typing import Any
@@ -16,6 +17,7 @@ register = template.Library()
 
 
 @register.simple_tag
+@functools.cache  # a list has one a row, and the address of a static file takes longer than the rest of its row's state
 def icon(name: str) -> SafeString:
     """A symbol of static/icons.svg, hidden from those who listen: a word always stands beside it."""
     return format_html(

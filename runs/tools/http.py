@@ -10,7 +10,7 @@
 | timeout or connection lost after sending, 408, 409 "in progress", 5xx, 3xx, a 2xx that is not JSON | InDoubt |
 | any failure once an earlier request of this call had left | InDoubt |
 
-Requests that only read (GET, HEAD) never carry the key and never put a call in doubt by themselves.
+Requests that only read (GET) never carry the key and never put a call in doubt by themselves.
 """
 
 import threading
@@ -24,7 +24,7 @@ import httpx
 from runs.errors import InDoubt, Refused, ToolError, Unavailable
 from runs.tools.registry import Call
 
-READS = frozenset({"GET", "HEAD"})
+READS = frozenset({"GET"})
 NEVER_LEFT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.UnsupportedProtocol)
 _instead: ContextVar[httpx.Client | None] = ContextVar("instead", default=None)
 
@@ -116,7 +116,8 @@ def _answer(response: httpx.Response, *, reads: bool, retry_safe: bool) -> Any:
         try:
             return response.json() if response.content else None
         except ValueError:
-            raise InDoubt(f"The answer ({status}) is not JSON.", cause="BadAnswer") from None
+            said = f"The answer ({status}) is not JSON."
+            raise (Unavailable if reads else InDoubt)(said, cause="BadAnswer") from None
     said = f"The service answered {status}: {_detail(response)}"
     if status == 429 or (status == 503 and (reads or retry_safe)):
         raise Unavailable(said, cause=f"HTTP{status}")

@@ -12,10 +12,12 @@ from typing import Any
 from runs.tools.dispatch import storable
 from runs.tools.registry import Call, Tool, as_json
 
+SAYS = frozenset({"happened", "did_not_happen", "cannot_say", "failed"})
+
 
 @dataclass(frozen=True)
 class Answer:
-    """`said` is happened, did_not_happen, cannot_say, or failed: the lookup itself."""
+    """`said` is one of `SAYS`; failed is what the lookup itself did."""
 
     said: str
     result: Any = None
@@ -43,7 +45,7 @@ def look_up(tool: Tool, call: Call) -> Answer:
         answer = tool.run({"key": call.key}, call)
     except Exception as error:  # noqa: BLE001 (a lookup that fails is an answer)
         return Answer("failed", error=storable(f"{type(error).__name__}: {error}"))
-    if not isinstance(answer, Answer):
+    if not isinstance(answer, Answer) or answer.said not in SAYS:  # an unknown word would read as "not there"
         return Answer(
             "failed", error=f"{tool.name} must return happened(…), did_not_happen() or cannot_say()"
         )

@@ -11,7 +11,7 @@ import types
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints, overload
+from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints, overload
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, WithJsonSchema, create_model
 
@@ -302,7 +302,7 @@ def _arguments(function: Callable[..., Any]) -> tuple[type[BaseModel], bool]:
                 f"Tool {function.__name__}: parameter {parameter.name} needs a type hint."
             )
         default = ... if parameter.default is parameter.empty else parameter.default
-        fields[parameter.name] = (_exact(hints[parameter.name]), default)
+        fields[parameter.name] = (_exact_hint(function, parameter.name, hints[parameter.name]), default)
     config = ConfigDict(extra="forbid", allow_inf_nan=False, validate_default=True, hide_input_in_errors=True)
     return create_model(f"{function.__name__}_arguments", __config__=config, **fields), wants_call
 
@@ -321,6 +321,13 @@ def _no_bool(value: Any) -> Any:
     return value
 
 
+def _exact_hint(function: Callable[..., Any], name: str, hint: Any) -> Any:
+    try:
+        return _exact(hint)
+    except TypeError as error:
+        raise ConfigurationError(f"Tool {function.__name__}: parameter {name}: {error}.") from None
+
+
 def _exact(hint: Any) -> Any:
     """`hint`, with Decimal refusing floats and int refusing true, false and 1.0, at any depth."""
     if hint is Decimal:
@@ -330,7 +337,9 @@ def _exact(hint: Any) -> Any:
     origin, args = get_origin(hint), get_args(hint)
     if origin is Annotated:
         return Annotated[(_exact(args[0]), *args[1:])]
-    if origin in (types.UnionType,):
+    if set in (hint, origin) or frozenset in (hint, origin):
+        raise TypeError("a set comes in another order in each process; make it a list")
+    if origin in (types.UnionType, Union):
         result = _exact(args[0])
         for item in args[1:]:
             result = result | _exact(item)
@@ -341,9 +350,12 @@ def _exact(hint: Any) -> Any:
 
 
 def as_json(result: Any) -> Any:
-    """A tool's result as JSON values, Decimal as its string; at most 64 KiB. Raises ValueError."""
+    """A tool's result as JSON values, Decimal and numbers from 2^53 on as strings; at most 64 KiB. Raises ValueError.
+
+    What a service calls its own is kept whatever its size, since the undo may need it.
+    """
     if isinstance(result, BaseModel):
         result = result.model_dump(mode="json")
-    value = jsonable(result)
+    value = jsonable(result, large_as_text=True)
     canonical(value)
     return value

@@ -24,6 +24,7 @@ from runs.tools.bindings import source
 from runs.tools.dispatch import storable
 from runs.tools.registry import Call, Tool
 
+SAYS = frozenset({"open", "closed", "failed"})
 DURATION = re.compile(r"(\d{1,6})([smhd])")
 UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
@@ -61,7 +62,7 @@ def ask_until_when(tool: Tool, call: Call) -> Window:
         answer = tool.run({"key": call.key}, call)
     except Exception as error:  # noqa: BLE001 (one that fails is an answer)
         return Window("failed", error=storable(f"{type(error).__name__}: {error}"))
-    if not isinstance(answer, Window):
+    if not isinstance(answer, Window) or answer.said not in SAYS:  # an unknown word would read as "open"
         return Window("failed", error=f"{tool.name} must return until(…), still_open() or closed()")
     return answer
 

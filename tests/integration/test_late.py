@@ -14,7 +14,9 @@ from runs.models import Attempt, Run
 from runs.recovery import sweep
 from runs.rewind import memory
 from runs.tools.dispatch import Outcome, dispatch
+from runs.tools.reconciling import Reconciliation
 from tests.factories import AGENT, answer, expire, make_agent, question, reply, start, states, until
+from tests.reconciling import ANSWERS
 from tests.world import WORLD
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -149,3 +151,27 @@ def test_a_late_success_of_a_read_that_was_refused_since_changes_nothing(
     advance(run.pk)
     run.refresh_from_db()
     assert (run.late, states(run)) == (False, {"read": "refused"})
+
+
+@pytest.mark.parametrize(
+    ("then", "state", "ends"), [((), "waiting", "needs_approval"), (("skip",), "succeeded", "declined")]
+)
+def test_a_late_success_of_a_read_that_a_person_is_asked_about_leaves_the_question_to_the_person(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, then: tuple[str, ...], state: str, ends: str
+) -> None:
+    ANSWERS[:] = [Reconciliation("waiting", detail="look first")]
+    run = _started(make_agent(tmp_path, reconcile="tests.reconciling.reconcile"))
+
+    def slow(*args: Any) -> Outcome:
+        monkeypatch.undo()
+        outcome = dispatch(*args)
+        advance(expire(run).pk, "another worker")
+        for said in then:
+            answer(run, said)
+        return outcome
+
+    monkeypatch.setattr(calls, "dispatch", slow)
+    advance(run.pk)
+    advance(run.pk)
+    run.refresh_from_db()
+    assert (run.late, run.state, states(run)) == (False, state, {"read": ends})

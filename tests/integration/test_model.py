@@ -276,7 +276,7 @@ def test_the_model_is_told_who_it_is_and_what_it_may_call(tmp_path: Path) -> Non
         (("charge", {"order": 1, "amount": 40.0}), "money is exact: send it as a string"),
         (("charge", '{"order": '), "The arguments of charge must be an object."),
         (("charge", "[1]"), "The arguments of charge must be an object."),
-        (("charge", {"order": 2**60}), "an integer from 2^53 on; send it as a string"),
+        (("charge", {"order": 2**60}), "a number from 2^53 on; send it as a string"),
     ],
 )
 def test_a_proposal_that_is_not_valid_is_told_to_the_model_and_becomes_no_step(

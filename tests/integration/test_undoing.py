@@ -148,6 +148,7 @@ def test_a_run_that_keeps_what_it_did_is_handed_over(tmp_path: Path) -> None:
     run = approve_all(start(agent, "charge 1 40.00, then mail 1"))
     assert run.state == "handed_over"
     assert "refund" not in WORLD.calls
+    assert reply(run) == "This run stopped: mail failed (RuntimeError). Left as they are: charge."
 
 
 def test_the_record_of_a_run_cannot_be_changed(agent: str) -> None:
