@@ -115,7 +115,6 @@ class QuestionPage:
     kind: str
     look: Look
     title: str
-    lead: str
     tool: str
     arguments: tuple[Argument, ...]
     exact: str

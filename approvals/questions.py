@@ -102,7 +102,6 @@ def word(rows: Rows, actor: Actor) -> QuestionPage:
         kind=step.asks,
         look=QUESTION_LOOKS[step.asks],
         title=sentence_of(step, spec, reveal=reveal) if step.asks == "confirm" else step.question,
-        lead=sentence_of(step.undoes or step, spec, reveal=reveal),
         tool=step.tool,
         arguments=arguments_of(args, spec.catalogue.get(step.tool), _marks(step)),
         exact=exact_json({"tool": step.tool, "args": in_order(args, spec.catalogue.get(step.tool))}),

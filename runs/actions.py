@@ -61,7 +61,7 @@ class Undo:
 class RollBack:
     """Stop going forward: `kind` says why.
 
-    failed, refused, not_performed, cancelled, cancel_all, model_limit, undo.
+    failed, refused, not_performed, cancelled, cancel_all, died, model_limit, undo, late.
     """
 
     kind: str

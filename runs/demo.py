@@ -14,7 +14,7 @@ LOGINS = [
     ("olga", "operator", "Olga Petrova"),
     ("admin", "admin", "Ada Admin"),
 ]
-PASSWORD = "practice"  # of every demo login; this command is refused where faults are not allowed
+PASSWORD = "practice"  # of every demo login; what makes them is refused where faults are not allowed
 
 
 @functools.cache

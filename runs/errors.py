@@ -16,10 +16,12 @@
     │   └── UndoFailed             one undo that failed
     └── Problem                    a caller asked for what cannot be; one HTTP status, one stable type
         ├── BadInput               422
+        │   ├── NotRead  KeyReused
+        │   │   └── TurnAmbiguous  (of NotRead)
         ├── NotAllowed             403
         ├── NotFound               404
         ├── Conflict               409
-        │   ├── ThreadBusy  AlreadyAnswered  DigestMismatch  RunLeased  RunClosed  NotSettledYet
+        │   ├── ThreadBusy  AlreadyAnswered  DigestMismatch  RunLeased  RunClosed  NotSettledYet  InProgress
         ├── Gone                   410
         └── ModelNotReady          503
     UndosFailed                    (ExceptionGroup) every UndoFailed of a saga

@@ -155,12 +155,12 @@ def undoable(step: Step, spec: AgentSpec, now: datetime) -> str:
 
 
 def _can_be_bound(step: Step, tool: Tool | None, spec: AgentSpec) -> bool:
-    """Whether what is known of a write names all that its undo takes; before it is performed its result is not."""
+    """Whether a write that took effect names all that its undo takes; of any other its result is not known."""
     undo = undo_named(step, tool)
-    if undo is None or step.state != StepState.PERFORMED:
+    if undo is None or step.entry is None or step.state != StepState.PERFORMED:
         return True
     try:
-        bind(undo, spec.tools.get(undo.tool), step.args, step.entry.result if step.entry else None)
+        bind(undo, spec.tools.get(undo.tool), step.args, step.entry.result)
     except Unbindable:
         return False
     return True

@@ -244,7 +244,7 @@ class Step(models.Model):
     state = models.CharField(max_length=20, choices=_choices(StepState), default=StepState.PROPOSED.value)
     calls = models.PositiveIntegerField(default=0)
     budget = models.PositiveIntegerField(default=3)  # calls in all; a person's "send again" adds one
-    doubt = models.CharField(max_length=20, blank=True)  # sticky: no_answer | interrupted
+    doubt = models.CharField(max_length=20, blank=True)  # sticky: no_answer | interrupted | unproven
     said = models.CharField(max_length=20, blank=True)  # what a lookup said since the last sending
     lookups = models.PositiveSmallIntegerField(default=0)
     look_asked_at = models.DateTimeField(null=True, blank=True)  # a person wants it looked up now
@@ -315,7 +315,7 @@ class Step(models.Model):
 
 
 class Attempt(models.Model):
-    """One sending of a ledger entry, or one asking of a lookup. `verdict` is '' while it is under way."""
+    """One sending of a ledger entry. `verdict` is '' while it is under way."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     entry = models.ForeignKey(LedgerEntry, models.PROTECT, related_name="attempts", db_index=False)

@@ -4,6 +4,6 @@ from django.apps import AppConfig
 
 
 class SiteConfig(AppConfig):
-    """Holds `stalwart_site`'s commands (serve, worker, web, sweep)."""
+    """Holds the commands that start and keep a house."""
 
     name = "stalwart_site"

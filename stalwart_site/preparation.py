@@ -24,7 +24,7 @@ def migrate_if_needed() -> None:
 
 
 def add_demo_data() -> None:
-    """Add the demo people and what they can look at; what is there already stays as it is."""
+    """Add the demo people; what is there already stays as it is."""
     make_logins()
     connection.close()
 

@@ -4,6 +4,7 @@ serve.lock            held while `stalwart serve` runs; the kernel releases it w
 serve.json            what runs now: {"url", "services_url", "database_url", "practice", "children"}
 secret-key            made once, mode 600
 postgres/             the embedded server's (embedded_postgres.py)
+starting.lock, commands.lock  of the commands that share the embedded server (local.py)
 services.sqlite3      the practice services' books
 static/               collected static files
 """

@@ -1,4 +1,4 @@
-"""The practice services: payments, CRM, provisioning and mail, each with a register of keys.
+"""The practice services: payments, CRM, provisioning, mail, shop, returns, each with a register of keys.
 
 One process of its own over HTTP, with its own database, so that what the product believes and what
 really took place are two different records. Start it with `python -m examples.services`; from Python,

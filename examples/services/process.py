@@ -1,4 +1,4 @@
-"""The services as a child process, for tests and for commands that start everything on one machine."""
+"""The services as a child process, for tests and benches."""
 
 from __future__ import annotations
 

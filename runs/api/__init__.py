@@ -1,1 +1,1 @@
-"""The REST API under /api/v1: thin endpoints above runs/services.py (docs/api.md)."""
+"""The REST API under /api/v1: thin endpoints above runs/services/ (docs/api.md)."""

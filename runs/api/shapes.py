@@ -88,7 +88,8 @@ class Stop(Out):
     cause: str | None = Field(default=None, examples=["RuntimeError"])
     by: str | None = Field(default=None, description="Who cancelled it.")
     detail: str | None = Field(
-        default=None, description="Of a run that was left as it is: what is known of it."
+        default=None,
+        description="More of what a person is to know, where there is more.",
     )
 
 

@@ -16,7 +16,7 @@ from runs.errors import NotFound, Problem
 from runs.models import Message, Run, Step, Thread
 from runs.redaction import without
 from runs.replies import sentence
-from runs.states import PARKED, RUN_BACKWARD, RUN_ENDS, RUN_FORWARD, STEP_ENDS
+from runs.states import PARKED, RUN_BACKWARD, RUN_FORWARD, STEP_ENDS
 from runs.tools.registry import Tool
 from runs.views.calls import sentence_of
 from runs.views.looks import Look, look_of_run, look_of_step
@@ -48,7 +48,6 @@ class Exchange:
     turns: list[Message] = field(default_factory=list)
     steps: list[StepLine] = field(default_factory=list)
     replies: list[Message] = field(default_factory=list)
-    is_over: bool = False
 
 
 @page(may_see, "GET", "POST")
@@ -67,7 +66,6 @@ def conversation_list(request: PageRequest) -> HttpResponse:
         "agents": sorted(agents()),
         "typed": typed,
         "error": error,
-        "limit": PAGE,
     }
     return render_page(request, "runs/conversations.html", context, status=status, area="conversations")
 
@@ -190,7 +188,6 @@ def _exchange(run: Run, spec: Any) -> Exchange:
         turns=[message for message in messages if message.role in TOLD],
         steps=[_line(step, spec) for step in run.steps.all() if step.tool or step.state not in STEP_ENDS],
         replies=[message for message in messages if message.role not in TOLD],
-        is_over=run.state in RUN_ENDS,
     )
 
 

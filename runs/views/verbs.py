@@ -39,11 +39,6 @@ class Verbs:
     stays: tuple[str, ...] = ()
     seen: str = ""
 
-    @property
-    def any(self) -> bool:
-        """There is something to do."""
-        return self.cancel or self.resume or bool(self.undone)
-
 
 def verbs_of(actor: Actor, run: Run, steps: Sequence[Step], spec: AgentSpec) -> Verbs:
     """What this person may do to the run. `steps` are all of its steps, with their entries."""

@@ -38,7 +38,7 @@ TOOLS = ["bill", "invoice", "scale", "grow", "drop", "burst"]
 @pytest.fixture
 def odd(tmp_path: Path) -> str:
     """An agent with those tools."""
-    return make_agent(tmp_path, "odd", TOOLS, "tests.oddments")
+    return make_agent(tmp_path, "oddments", TOOLS, "tests.oddments")
 
 
 def _started(agent: str, *calls: tuple[str, dict[str, object]]) -> Run:
